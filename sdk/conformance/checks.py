@@ -89,7 +89,7 @@ def announced_counters_are_reported(argv, cases, hello):
         assert type(entry.get(clock)) is int, f"{clock} is {entry.get(clock)!r}"
 
 
-def what_is_timed_is_said(argv, cases, _hello):
+def the_kind_of_timing_is_reported(argv, cases, _hello):
     with Program(argv) as program:
         for name in ("identity", "linear"):
             case = find(cases, name)
@@ -191,14 +191,14 @@ def by_hand(argv, path, **more):
     return done.returncode, done.stdout, done.stderr
 
 
-def started_by_hand_it_says_how(argv, _cases, _hello):
+def started_by_hand_it_names_the_command(argv, _cases, _hello):
     code, out, err = by_hand(argv, "/nonexistent")
     assert code == 2, f"the exit code is {code}; stderr: {err}"
     assert out == "", f"it wrote to stdout: {out!r}"
     assert len(err.strip().splitlines()) == 1 and "scruple bench --" in err, f"stderr is {err!r}"
 
 
-def started_by_hand_it_becomes_scruple(argv, _cases, _hello):
+def started_by_hand_it_executes_scruple(argv, _cases, _hello):
     with tempfile.TemporaryDirectory() as folder:
         fake = Path(folder, "scruple")
         fake.write_text('#!/bin/sh\nprintf "<%s>" "$@"\nexit 7\n', encoding="utf-8")
@@ -217,7 +217,7 @@ def one_variable_alone_is_refused(argv, _cases, _hello):
 
 CHECKS = [same_ids_in_every_process, every_field_has_its_type,
           example_cases_arrive_as_declared, hello_is_complete, announced_counters_are_reported,
-          what_is_timed_is_said,
+          the_kind_of_timing_is_reported,
           the_loop_is_not_hoisted, the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
-          known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_says_how,
-          started_by_hand_it_becomes_scruple, one_variable_alone_is_refused]
+          known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_names_the_command,
+          started_by_hand_it_executes_scruple, one_variable_alone_is_refused]

@@ -22,7 +22,7 @@ class Program:
         self.timeout = timeout
         self.buffer = b""
         self.printed = tempfile.TemporaryFile()
-        self.complaints = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()
         self.folder = None
         opening = self._pipes if transport == "pipe" else self._fifos
         opening(argv)
@@ -59,7 +59,7 @@ class Program:
         environment = dict(os.environ, SCRUPLE_BENCH_IN=path_in, SCRUPLE_BENCH_OUT=path_out)
         self.process = subprocess.Popen(
             argv, env=environment, pass_fds=fds, stdin=subprocess.DEVNULL,
-            stdout=self.printed, stderr=self.complaints, start_new_session=True)
+            stdout=self.printed, stderr=self.errors, start_new_session=True)
 
     def send(self, request, newline=True):
         self.cpu_before, self.asked_at = self.cpu(), time.monotonic()
@@ -68,7 +68,7 @@ class Program:
             while data:
                 data = data[os.write(self.requests, data):]
         except BrokenPipeError:
-            raise Gone(self.obituary()) from None
+            raise Gone(self.how_it_ended()) from None
 
     def line(self, timeout=None):
         deadline = time.monotonic() + (timeout or self.timeout)
@@ -78,7 +78,7 @@ class Program:
                 raise Silent(f"no reply within {timeout or self.timeout:g} s")
             data = os.read(self.replies, 1 << 16)
             if not data:
-                raise Gone(self.obituary())
+                raise Gone(self.how_it_ended())
             self.buffer += data
         raw, self.buffer = self.buffer.split(b"\n", 1)
         return raw
@@ -135,9 +135,9 @@ class Program:
         stream.seek(0)
         return stream.read().decode(errors="replace")
 
-    def obituary(self):
+    def how_it_ended(self):
         code = self.exit_code(5)
-        last = self.output("complaints").strip().splitlines()[-3:]
+        last = self.output("errors").strip().splitlines()[-3:]
         ended = "closed its replies but still runs" if code is None else f"ended with {code}"
         return f"the program {ended}" + (f"; stderr: {' | '.join(last)}" if last else "")
 
@@ -150,7 +150,7 @@ class Program:
         self.process.wait()
         os.close(self.replies)
         self.printed.close()
-        self.complaints.close()
+        self.errors.close()
         if self.folder:
             self.folder.cleanup()
 
@@ -166,14 +166,14 @@ def strict_json(raw):
     def no_constant(word):
         raise ValueError(f"{word} is not JSON")
 
-    def no_twice(pairs):
+    def unique_keys(pairs):
         keys = [key for key, _ in pairs]
         if len(set(keys)) != len(keys):
             raise ValueError(f"a key occurs twice in {keys}")
         return dict(pairs)
 
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=no_twice)
+        value = json.loads(raw.decode("utf-8"), parse_constant=no_constant, object_pairs_hook=unique_keys)
     except (UnicodeDecodeError, ValueError) as problem:
         raise ValueError(f"not a JSON line ({problem}): {raw[:200]!r}") from None
     if not isinstance(value, dict):

@@ -7,9 +7,9 @@ from program import Gone, Program, Silent
 
 # A program that uses a smaller share of a core is idle.
 IDLE_SHARE = 0.02
-# A compiler may still be at work on what ran before, for longer on a busy machine. So many further silences are waited
-# for until an idle program is idle.
-COMPILER_ENDS = 5
+# A compiler may still be at work on what ran before, for longer on a busy machine. A program may take this many further
+# silences to become idle.
+MOST_SILENCES = 5
 
 
 def find(cases, wanted):
@@ -136,7 +136,7 @@ def directive(program, words, name, check):
         check(name, f"stdout holds {rest!r}" if rest in program.output() else None)
     elif word in ("busy", "idle"):
         share = program.busy_share()
-        waits = COMPILER_ENDS if word == "idle" else 0
+        waits = MOST_SILENCES if word == "idle" else 0
         while share >= IDLE_SHARE and waits > 0:
             waits -= 1
             share = share_of_further_silence(program)

@@ -397,7 +397,8 @@ impl BenchProgram {
             std::thread::sleep(Duration::from_millis(1));
         }
         let said = self.last_lines();
-        let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
+        let said =
+            if said.is_empty() { String::new() } else { format!("; the end of its error output:\n{said}") };
         BenchError::Ended { how, said }
     }
 

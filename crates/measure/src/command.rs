@@ -56,7 +56,7 @@ pub struct WeighedLaunch {
     /// The program's standard output, if it was captured.
     pub captured: Option<Captured>,
     /// The end of the program's standard error, if it was captured.
-    pub last_words: String,
+    pub end_of_stderr: String,
     /// The number of processes that outlived the program and were killed.
     pub left_behind: u32,
     /// Why real-time scheduling was refused, or ended early.
@@ -192,7 +192,7 @@ impl Commands {
         }
         let outcome = self.launcher.launch(&launch, &self.interrupted);
         drop(launch);
-        let (captured, last_words) = yielded();
+        let (captured, end_of_stderr) = yielded();
         let outcome = outcome?;
         if pass == Pass::Memory {
             self.seen.entry(words(job)).or_default().add(outcome.seen.clone());
@@ -207,7 +207,7 @@ impl Commands {
             readings,
             ending: outcome.ending,
             captured,
-            last_words,
+            end_of_stderr,
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
@@ -296,7 +296,7 @@ impl WeighedLaunch {
             readings,
             ending: Ending::Exited(0),
             captured: None,
-            last_words: String::new(),
+            end_of_stderr: String::new(),
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,

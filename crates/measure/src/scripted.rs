@@ -136,7 +136,7 @@ impl Weigher for Scripted {
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
             captured: (pass == Pass::Memory)
                 .then(|| Captured { stdout: digest_of(&entry.stdout), stderr: digest_of(&entry.stderr) }),
-            last_words: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
+            end_of_stderr: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
             left_behind: entry.left_behind,
             shield_lost: None,
             wall: Duration::from_nanos(wall as u64),

@@ -21,7 +21,28 @@ pub enum Code {
     Interrupted = 130,
 }
 
-/// Converts the outcome of all limits into an exit code.
+/// Which outcomes of the limits make the exit code other than 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailingLimits {
+    /// Exceeded ones, and those that the readings cannot decide.
+    NotKept,
+    /// Exceeded ones.
+    Exceeded,
+    /// None.
+    None,
+}
+
+impl Code {
+    /// Converts the outcome of all limits into an exit code.
+    pub fn of_limits(kept: Kept, failing: FailingLimits) -> Code {
+        match (failing, kept) {
+            (FailingLimits::None, _) | (FailingLimits::Exceeded, Kept::CantTell) => Code::Fine,
+            (_, kept) => kept.into(),
+        }
+    }
+}
+
+/// Converts the outcome of all limits, or of a gate, into an exit code.
 impl From<Kept> for Code {
     fn from(kept: Kept) -> Code {
         match kept {

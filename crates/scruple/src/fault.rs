@@ -1,6 +1,6 @@
 //! Errors that end Scruple.
 
-pub use crate::exit_code::Code;
+pub use crate::exit_code::{Code, FailingLimits};
 use std::fmt;
 use std::path::Path;
 

@@ -81,6 +81,11 @@ impl Repository {
         &self.folder
     }
 
+    /// Returns the full id of the commit that a revision names.
+    pub fn commit(&self, revision: &str) -> Result<String, Refused> {
+        self.ask(["rev-parse", "--verify", "--end-of-options", &format!("{revision}^{{commit}}")])
+    }
+
     /// Returns the output of git for these arguments.
     pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, Refused> {
         self.ask_with(words, &[], None)

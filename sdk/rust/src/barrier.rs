@@ -4,17 +4,17 @@ use crate::clock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long a thread spins before it naps, so that other programs let it run when it is awake; in nanoseconds.
-const SPELL: u64 = 100_000;
+/// How long a thread spins before it sleeps for a moment, in nanoseconds. Other programs then let it run when it wakes.
+const SPIN: u64 = 100_000;
 
-/// The length of a nap.
-const NAP: Duration = Duration::from_micros(50);
+/// How long it sleeps.
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// Threads that answer within this time have a core; in nanoseconds.
 const PROMPT: u64 = 2_000;
 
 /// The barrier opens in any case after this time, in nanoseconds.
-const PATIENCE: u64 = 5_000_000;
+const LONGEST_WAIT: u64 = 5_000_000;
 
 /// The number of bits of a call that count its answers.
 const COUNT: u32 = 16;
@@ -73,10 +73,10 @@ impl Barrier {
     fn meet(&self) {
         let mut waiting = Waiting { cores: &self.cores, core: self.cores.own(None), since: clock::wall() };
         if !self.has_caller.swap(true, Ordering::AcqRel) {
-            let until = waiting.since + PATIENCE;
+            let until = waiting.since + LONGEST_WAIT;
             let mut number = 1;
             while !self.is_answered_promptly(number) && waiting.since < until {
-                waiting.nap_if_due();
+                waiting.sleep_if_due();
                 number += 1;
             }
             self.call.store(OPEN, Ordering::Release);
@@ -89,7 +89,7 @@ impl Barrier {
                 return;
             }
             if call >> COUNT == answered {
-                waiting.nap_if_due();
+                waiting.sleep_if_due();
             } else if self.call.compare_exchange(call, call + 1, Ordering::AcqRel, Ordering::Acquire).is_ok()
             {
                 answered = call >> COUNT;
@@ -126,9 +126,9 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    fn nap_if_due(&mut self) {
-        if clock::wall() - self.since >= SPELL {
-            std::thread::sleep(NAP);
+    fn sleep_if_due(&mut self) {
+        if clock::wall() - self.since >= SPIN {
+            std::thread::sleep(SLEEP);
             self.core = self.cores.own(self.core);
             self.since = clock::wall();
         } else {
@@ -224,7 +224,7 @@ mod tests {
         let barrier = Barrier::new(2);
         let began = clock::wall();
         barrier.meet();
-        assert!(clock::wall() - began >= PATIENCE);
+        assert!(clock::wall() - began >= LONGEST_WAIT);
     }
 
     #[test]

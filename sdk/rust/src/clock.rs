@@ -54,7 +54,7 @@ pub fn thread_cpu() -> Option<u64> {
     system::read(1)
 }
 
-/// How long the calling thread was ready but waited for a core so far, if the kernel tells. Allocates nothing, since
+/// How long the calling thread was ready but waited for a core so far, if the kernel reports it. Allocates nothing, since
 /// allocations are counted meanwhile.
 fn waited_so_far() -> Option<u64> {
     let mut text = [0; 64];

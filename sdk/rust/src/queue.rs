@@ -241,7 +241,7 @@ fn consume<const STAMPED: bool, C: Consumer>(
     })
 }
 
-/// The tare of both roles: elements are made up and kept or recorded, without a queue.
+/// The tare of both roles: elements are generated and kept or recorded, without a queue.
 fn pretend(barrier: &Barrier, who: usize, n: u64, log: &mut PassLog, moved: &Moved) -> Span {
     let first = (who as u64) << SEQUENCE_BITS;
     let records = log.elements.capacity() > 0;

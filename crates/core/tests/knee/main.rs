@@ -24,7 +24,7 @@ fn search(server: &SimulatedServer, slo: &Slo, search: KneeSearch, seed: u64) ->
 }
 
 /// The number in the environment variable `name`, or else `otherwise`. The searches can be repeated with other seeds.
-fn wished(name: &str, otherwise: u64) -> u64 {
+fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
@@ -32,12 +32,13 @@ fn wished(name: &str, otherwise: u64) -> u64 {
 /// the intervals are at most a factor of 2 wide.
 fn covered(name: &str, server: &SimulatedServer, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
-    let (first, searches) = (wished("KNEE_FIRST_SEED", 5000), wished("KNEE_SEARCHES", 40));
+    let (first, searches) =
+        (from_environment("KNEE_FIRST_SEED", 5000), from_environment("KNEE_SEARCHES", 40));
     let (mut missed, mut widths, mut taken, mut settled) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let precision = 1.0 + wished("KNEE_PERCENT", 25) as f64 / 100.0;
+    let precision = 1.0 + from_environment("KNEE_PERCENT", 25) as f64 / 100.0;
     for seed in first..first + searches {
         let from = [100.0, 37.0, 1000.0][seed as usize % 3];
-        let steps = wished("KNEE_STEPS", 100) as u32;
+        let steps = from_environment("KNEE_STEPS", 100) as u32;
         let search_for = KneeSearch { from, precision, steps, ..KneeSearch::default() };
         let (found, steps) = search(server, &slo, search_for, seed);
         assert!(steps as u32 <= search_for.steps, "{name}: {steps} steps");
@@ -146,7 +147,7 @@ fn find(search: KneeSearch, mut server: impl FnMut(f64) -> Measurement) -> (Knee
 }
 
 #[test]
-fn a_server_that_gives_in_at_once_is_found_by_halving() {
+fn a_sharp_limit_is_found_by_halving() {
     for capacity in [0.02, 3.0, 99.0, 100.0, 777.0, 10_383.0, 123_456.0] {
         let (found, steps) =
             find(KneeSearch { precision: 1.1, ..KneeSearch::default() }, |rate| sharp(rate, capacity));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes statistics.json: what NumPy and SciPy, or plain enumeration, say the statistics of scruple-core should be.
 
-Intervals are found here the slow way, by asking a test about every candidate, so that they share no idea with the code
-they check. Run with Python 3 and SciPy 1.11 or later:  python make.py > statistics.json
+Intervals are found here by applying a test to every candidate. The code that is checked uses other methods.
+Run with Python 3 and SciPy 1.11 or later:  python make.py > statistics.json
 """
 
 import itertools
@@ -17,7 +17,7 @@ rng = np.random.default_rng(20240229)
 
 
 def plain(x):
-    """Rounded to 15 digits on the way in, so that JSON holds the very numbers that were used."""
+    """Rounds readings to 15 digits, so that JSON holds exactly the numbers that are used."""
     return [float(f"{v:.15g}") for v in np.asarray(x, dtype=float)]
 
 
@@ -71,7 +71,7 @@ def quantile_intervals():
 
 
 def signed_rank_distributions():
-    """Small ones by writing out all signs, larger ones by SciPy's p-values."""
+    """Small distributions by enumerating all signs, larger ones by SciPy's p-values."""
     cases = []
     for n in [1, 2, 3, 6, 10, 14]:
         counts = [0] * (n * (n + 1) // 2 + 1)
@@ -209,7 +209,7 @@ def outliers():
 
 
 def holm():
-    """By closed testing: a hypothesis falls only if every set that holds it falls to Bonferroni."""
+    """By closed testing: a hypothesis is rejected only if Bonferroni's method rejects every set that holds it."""
     cases = []
     for k in [1, 2, 3, 5, 7]:
         p = plain(rng.random(k) ** 3)
@@ -251,7 +251,7 @@ def growths():
 
 
 def chebyshev():
-    """The smallest largest distance to a line, as a linear programme."""
+    """The smallest possible largest distance to a line, as a linear programme."""
     cases = []
     for k in [3, 6, 25]:
         n = np.sort(rng.choice(np.arange(1, 200), k, replace=False))

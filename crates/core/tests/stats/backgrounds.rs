@@ -49,7 +49,7 @@ fn places(found: &FoundChanges) -> Vec<usize> {
 }
 
 /// The number of changes that are named in sixty series with this background and no steps.
-fn false_ones(n: usize, slow: Slow) -> usize {
+fn false_changes(n: usize, slow: Slow) -> usize {
     (0..60).map(|seed| found(&series(seed, n, slow, &[])).changes.len()).sum()
 }
 
@@ -65,13 +65,13 @@ fn a_slow_drift_is_not_cut_into_steps() {
         (400, Slow::Walk(1.0), 10),
         (400, Slow::Walk(4.0), 20),
     ] {
-        let wrong = false_ones(n, slow);
+        let wrong = false_changes(n, slow);
         assert!(wrong <= most, "{n} values, {slow:?}: {wrong} changes");
     }
 }
 
 #[test]
-fn a_step_upon_what_moves_slowly_is_found_and_nothing_else() {
+fn a_step_on_a_slow_background_is_found_and_nothing_else() {
     for (slow, least, most) in
         [(Slow::Trend(3.0), 54, 6), (Slow::Wave(2.0), 33, 6), (Slow::Walk(2.0), 42, 18)]
     {

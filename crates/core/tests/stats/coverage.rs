@@ -91,7 +91,7 @@ fn identical_programs_are_rarely_called_different() {
 }
 
 fn two_per_cent(tries: u64) {
-    // Heavier contamination needs more blocks. A time budget of seconds pays for them where batches are short.
+    // Heavier contamination needs more blocks. Where batches are short, a time budget of seconds suffices for them.
     for (noise, n) in [
         (Noise::Quiet, 40),
         (Noise::Busy(0.05), 40),
@@ -385,16 +385,16 @@ fn verdicts_at_ten_times_the_size() {
     tables(2000);
 }
 
-/// Simulates a case of 8.66 ns and its tare of 1 ns in eight processes, on a machine that leaves only a share `calm` of
+/// Simulates a case of 8.66 ns and its tare of 1 ns in eight processes, on a machine that leaves only a share `undisturbed` of
 /// the blocks undisturbed. Returns whether the interval holds the true cost, and its width relative to that cost.
-fn starved(pcg: &mut Pcg, calm: f64) -> Option<(bool, f64)> {
+fn starved(pcg: &mut Pcg, undisturbed: f64) -> Option<(bool, f64)> {
     let declared = metric("time.wall").expect("declared");
     let arm = |name: &str, role| Arm::new(name, Subject::Command { argv: vec![name.to_owned()] }, role);
     let (mut case, mut tare) = (arm("case", Role::Subject), arm("case", Role::Tare));
     for process in 0..8 {
         let layout = 1.0 + 0.001 * normal(pcg);
         for block in 0..18 {
-            let alone = pcg.unit() < calm;
+            let alone = pcg.unit() < undisturbed;
             let mut slow = || if alone { 1.0 + 0.002 * pcg.unit() } else { 1.3 + 2.0 / (pcg.unit() + 0.02) };
             for (arm, cost) in [(&mut case, 9.66 * layout), (&mut tare, 1.0)] {
                 let reading = Reading::of(declared, cost * slow(), "simulated");
@@ -409,19 +409,24 @@ fn starved(pcg: &mut Pcg, calm: f64) -> Option<(bool, f64)> {
 }
 
 fn starved_cases(tries: u64) {
-    for calm in [0.06, 0.08, 0.2] {
+    for undisturbed in [0.06, 0.08, 0.2] {
         let (mut held, mut widths) = (0, Vec::new());
         for number in 0..tries {
-            let Some((holds, width)) = starved(&mut Pcg::with_stream(91, number), calm) else { continue };
+            let Some((holds, width)) = starved(&mut Pcg::with_stream(91, number), undisturbed) else {
+                continue;
+            };
             held += u64::from(holds);
             widths.push(width);
         }
         let (found, width) = (widths.len() as u64, quantile::median(&widths));
         println!(
-            "{calm} of the blocks alone: {held} of {found} intervals hold, half are narrower than {width:.4}"
+            "{undisturbed} of the blocks alone: {held} of {found} intervals hold, half are narrower than {width:.4}"
         );
-        assert!(held as f64 >= 0.93 * found as f64 && found * 10 >= 9 * tries, "{calm}: {held} of {found}");
-        assert!(width < 0.05 || calm < 0.08, "{calm}: {width}");
+        assert!(
+            held as f64 >= 0.93 * found as f64 && found * 10 >= 9 * tries,
+            "{undisturbed}: {held} of {found}"
+        );
+        assert!(width < 0.05 || undisturbed < 0.08, "{undisturbed}: {width}");
     }
 }
 

@@ -51,7 +51,7 @@ fn amounts(pcg: &mut Pcg, n: usize, spread: f64, tail: bool) -> Vec<f64> {
 }
 
 #[test]
-fn handfuls_of_a_noisy_metric_are_seldom_called_different() {
+fn few_readings_of_a_noisy_metric_are_seldom_called_different() {
     let mut pcg = Pcg::new(11);
     for n in 2..=6 {
         for (spread, tail) in [(0.01, false), (0.2, false), (0.2, true)] {

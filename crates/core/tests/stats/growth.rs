@@ -73,7 +73,7 @@ fn huge_costs_do_not_overflow() {
 }
 
 #[test]
-fn a_few_stray_bytes_leave_a_line_a_line() {
+fn a_few_stray_bytes_do_not_change_the_form_of_a_line() {
     let stray = [0, 8, 0, 16, 8, 0];
     let points: Vec<(u64, u64)> = SIZES.iter().zip(stray).map(|(&n, s)| (n, 1000 + 32 * n + s)).collect();
     let found = within(&points, 16.0).expect("16 bytes cover it");

@@ -412,7 +412,7 @@ fn versions_built_in_turns_show_what_building_costs() {
 }
 
 #[test]
-fn a_dearer_build_pays_after_so_many_runs() {
+fn a_more_costly_build_pays_off_after_a_number_of_runs() {
     let judged = find_changes(&rebuilt(0.9, [10.0, 40.0], 8, 16));
     let [even] = judged.break_even.as_slice() else { panic!("one subject") };
     assert_eq!((even.subject.as_str(), even.from, even.to), ("parse", 0, 11));

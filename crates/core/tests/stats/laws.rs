@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn exchanging_the_arms_turns_the_ratio_over(blocks in blocks()) {
+    fn exchanging_the_arms_inverts_the_ratio(blocks in blocks()) {
         let there = weigh(&blocks, 0.02);
         let turned: Vec<(f64, f64)> = blocks.iter().map(|&(r, a)| (a, r)).collect();
         let back = weigh(&turned, 0.02);
@@ -150,7 +150,7 @@ proptest! {
 }
 
 #[test]
-fn a_series_with_a_value_beyond_all_measure_has_no_change_points() {
+fn a_series_whose_squares_overflow_has_no_change_points() {
     let values = [0.0, 0.0, 0.0, 0.0, 0.0, 4.3e-248, 7.9e161, 8.5e-44, 7.1e213, 2.4e297];
     assert_eq!(noisy(&values, &SeriesOptions::default()).err(), Some(Why::NotFinite));
 }

@@ -60,7 +60,7 @@ fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
         }
         other => panic!("{other:?}"),
     }
-    // So it does one that grows ever less, or stopped to grow.
+    // It also contradicts a heap whose growth slows down or has stopped.
     for heap in [SIZES.map(|n| (n, 1e6 + 900.0 * n.sqrt())), SIZES.map(|n| (n, 1e6 + 100.0 * n.min(4000.0)))]
     {
         assert_eq!(word(&judged(&heap, &native)), "unknown");

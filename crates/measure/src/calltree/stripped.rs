@@ -29,8 +29,8 @@ pub(super) struct StrippedFunction {
 /// The smallest number of instructions by which a function is recognised wherever it is.
 const SHORT: usize = 8;
 
-/// The smallest share of equal instructions of a changed function: if several functions in its place could be it, and
-/// if there is only one.
+/// The smallest shares of equal instructions by which a changed function is recognised: among several candidates in its
+/// place, and as the only candidate.
 const ALIKE: f64 = 0.5;
 const ALIKE_ALONE: f64 = 0.4;
 

@@ -5,10 +5,10 @@ use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
-use super::record::{KindPart, KindRecord, PartRecord, Recorder, Slow};
 use super::result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart};
 use super::shared::Ended;
 use super::stalls;
+use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder, SlowRequest};
 use super::{backlog, find_doubts, warm_up};
 
 /// The record of one thread.
@@ -218,10 +218,10 @@ fn kinds(plan: &Plan, records: &[&[KindRecord]]) -> Vec<RequestKind> {
     plan.rows().into_iter().enumerate().map(kind).collect()
 }
 
-fn slowest(recorders: &[&Recorder], start: u64) -> Vec<Slow> {
+fn slowest(recorders: &[&Recorder], start: u64) -> Vec<SlowRequest> {
     let all = recorders.iter().flat_map(|recorder| recorder.slowest.iter());
-    let mut all: Vec<Slow> = all
-        .map(|slow| Slow {
+    let mut all: Vec<SlowRequest> = all
+        .map(|slow| SlowRequest {
             response: slow.0.response,
             intended: slow.0.intended - start.min(slow.0.intended),
             sent: slow.0.sent - start.min(slow.0.sent),

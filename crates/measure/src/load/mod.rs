@@ -8,7 +8,7 @@
 //!
 //! [`run`] loads one server with one plan and reports response times, which start when a request was due. So a stall
 //! of the server counts for every request that it delayed, and not only for those in flight at that moment. [`run`]
-//! also reports how late the generator was, and declares figures void that the generator spoilt.
+//! also reports how late the generator was, and declares figures void if the generator made them wrong.
 
 mod abort;
 mod backlog;
@@ -32,7 +32,6 @@ mod nginx;
 mod pauses;
 mod plan;
 mod receive_times;
-mod record;
 mod replay;
 mod request;
 mod request_sink;
@@ -45,6 +44,7 @@ mod socket;
 mod stalls;
 mod target;
 mod thread_account;
+mod thread_record;
 mod tls;
 mod tls_verifier;
 mod warm_up;
@@ -58,7 +58,6 @@ pub use hdr_log::hdr_log;
 pub use latencies::Latencies;
 pub use nginx::{Nginx, NginxError};
 pub use plan::{Arrivals, LATE, Pace, Plan, PlannedRow, Polling, RequestOrder, RowOf, WarmUp};
-pub use record::Slow;
 pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, request_file};
 pub use request_sink::{EachRequest, Listeners, RequestBatch};
@@ -69,4 +68,5 @@ pub use shared::{Ended, LIVE_BOUNDS, LoadProgress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
+pub use thread_record::SlowRequest;
 pub use tls::client_tls;

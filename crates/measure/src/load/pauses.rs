@@ -1,7 +1,7 @@
 //! Compares slow requests with pauses of the server that are known from elsewhere.
 
-use super::record::Slow;
 use super::result::LoadResult;
+use super::thread_record::SlowRequest;
 
 impl LoadResult {
     /// How many of the requests above `nanoseconds` were slow because of pauses, and how many such requests there
@@ -30,7 +30,7 @@ fn merge_overlapping(pauses: &[(u64, u64)]) -> Vec<(u64, u64)> {
     found
 }
 
-fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
+fn is_slow_for(slow: &SlowRequest, pauses: &[(u64, u64)], median: u64) -> bool {
     // The whole pause counts: a request that is due late in it also waits for the requests that it delayed before.
     let within = pauses.iter().filter(|(from, to)| slow.intended < *to && *from < slow.done);
     let paused: u64 = within.map(|(from, to)| to - from).sum();
@@ -41,8 +41,8 @@ fn is_slow_for(slow: &Slow, pauses: &[(u64, u64)], median: u64) -> bool {
 mod tests {
     use super::*;
 
-    fn slow(intended: u64, done: u64) -> Slow {
-        Slow { response: done - intended, intended, sent: intended, done }
+    fn slow(intended: u64, done: u64) -> SlowRequest {
+        SlowRequest { response: done - intended, intended, sent: intended, done }
     }
 
     #[test]

@@ -5,9 +5,9 @@ use super::doubt::Doubt;
 use super::failure::Failures;
 use super::latencies::Latencies;
 use super::plan::RowOf;
-use super::record::Slow;
 use super::shared::Ended;
 use super::stalls::Stall;
+use super::thread_record::SlowRequest;
 use serde::{Deserialize, Serialize};
 
 /// The result of a load, without the warm-up unless stated otherwise.
@@ -40,7 +40,7 @@ pub struct LoadResult {
     /// The figures of each row of the plan, including the warm-up.
     pub kinds: Vec<RequestKind>,
     /// The slowest requests, the slowest first.
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowRequest>,
     /// What the generator consumed.
     pub generator: GeneratorCost,
     /// The number of sessions in progress at the end.
@@ -265,7 +265,7 @@ impl LoadResult {
         self.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
     }
 
-    /// Whether the generator was later than the plan allows. Unless it spoilt the load, the responses are known between
+    /// Whether the generator was later than the plan allows. Unless it changed the load, the responses are known between
     /// bounds.
     pub fn is_late(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.code == "generator-late")

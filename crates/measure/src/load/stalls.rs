@@ -100,7 +100,7 @@ impl Listener {
     }
 
     /// Records that the generator began at `begun` to poll for answers, was to wait until `until`, and returned at
-    /// `now`. If it was late, it was blind for answers in between.
+    /// `now`. If it was late, it saw no answers in between.
     pub(crate) fn looked(&mut self, begun: u64, until: u64, now: u64) {
         let before = self.looked.replace(now).unwrap_or(begun);
         self.blind = if begun > before + SHORTEST / 5 {

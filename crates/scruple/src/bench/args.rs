@@ -1,6 +1,7 @@
 //! The command line of `scruple bench`.
 
 use crate::cli::{ResultArgs, StoreArgs};
+use crate::fault::FailingLimits;
 use clap::Args;
 
 /// Weigh the cases of a bench program, less the cost of the harness.
@@ -110,4 +111,15 @@ pub struct BenchArgs {
     /// Whether counts decide a gate, so that every case is counted even beyond the budget.
     #[arg(skip)]
     pub counts_decide: bool,
+}
+
+impl BenchArgs {
+    /// Returns which outcomes of the limits make the exit code other than 0.
+    pub fn failing_limits(&self) -> FailingLimits {
+        match (self.no_check, self.check || !self.limit.is_empty()) {
+            (true, _) => FailingLimits::None,
+            (false, true) => FailingLimits::NotKept,
+            (false, false) => FailingLimits::Exceeded,
+        }
+    }
 }

@@ -18,7 +18,7 @@ use crate::render::FORMATS;
 use crate::render::export::names;
 use crate::render::output;
 use crate::render::{Report, run_on_terminal};
-use scruple_core::budget::{Budget, Kept};
+use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::run::{Run, Terms};
@@ -91,7 +91,7 @@ fn taken(
     let subjects = suite.record.run.arms.iter().filter(|arm| arm.role == Role::Subject);
     output::check_limits(&budgets, subjects)?;
     if args.count_only {
-        output::check_counted(&budgets, &args.metrics)?;
+        output::check_no_times(&budgets, &args.metrics)?;
     }
     budgets.append(&mut suite.cases.declared.budgets.clone());
     let configured = config.budgets(&brought)?;
@@ -143,7 +143,8 @@ fn conclude(
     budgets: &[Budget],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
-    let footer = suite.stored_at().map(|place| run_on_terminal::stored(&suite.record.run.id, &place));
+    let footer =
+        suite.stored_at().map(|place| run_on_terminal::stored(&suite.record.run.id, &place, output::width()));
     let mut report = match baseline {
         Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, budgets),
         None => Report::of(&suite.record.run, &args.metrics, budgets),
@@ -153,12 +154,7 @@ fn conclude(
     if let Some(fault) = ended(suite, result) {
         return Err(fault);
     }
-    let strict = args.check || !args.limit.is_empty();
-    Ok(match report.kept() {
-        _ if args.no_check => Code::Fine,
-        Kept::CantTell if !strict => Code::Fine,
-        kept => kept.into(),
-    })
+    Ok(Code::of_limits(report.kept(), args.failing_limits()))
 }
 
 /// Writes the table of the results so far.

@@ -2,9 +2,11 @@
 //! names.
 
 use super::args::RevisionArgs;
-use super::explained;
-use super::summary::{WeighedRun, check_limits};
-use super::verb::{SummaryContext, asked, before, conclude, deciding, stopped, wants_instructions};
+use super::origins;
+use super::summary::WeighedRun;
+use super::verb::{
+    SummaryContext, check_requests, conclude, deciding, needed_metrics, wants_instructions, why_stopped,
+};
 use crate::bench;
 use crate::bench::suite::{BenchSide, CaseSelection, Suite, SuiteEffort};
 use crate::cli::values;
@@ -23,13 +25,14 @@ use crate::progress::Progress;
 use crate::render::{limit_applies, output};
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, put_here};
+use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{Starter, SubjectTemplate};
 use scruple_core::budget::Budget;
 use scruple_core::gate::GateRules;
 use scruple_core::metric::Metric;
 use scruple_core::run::Terms;
+use scruple_core::subject::{Arm, Role};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,12 +46,12 @@ const CASE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Builds both revisions, weighs them, and judges the difference.
 pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
-    before(&args.results, &args.gate.gate)?;
+    check_requests(&args.results, &args.gate.gate)?;
     let launcher = start_launcher()?;
     let source = ReadingSource::open(None)?;
     let config = Config::find()?;
     let mut recipe = recipe(&args.build, config.recipe()?)?;
-    put_here(&mut recipe, &config)?;
+    substitute_here(&mut recipe, &config)?;
     let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     let limits = output::budgets(&args.limit, &[]).ok();
@@ -66,9 +69,10 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         name: args.store.label.clone(),
         ..SummaryContext::default()
     };
-    let amounts = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
+    // An absolute limit may be exceeded although both revisions have the same build.
+    let has_absolute_limit = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
         || config.budgets(&[]).map_or(true, |all| all.iter().any(|one| !one.limit.is_relative()));
-    if built.same_build && !amounts {
+    if built.same_build && !has_absolute_limit {
         context.not_measured =
             built.remarks.iter().find(|(code, _)| *code == "same-build").map(|(_, text)| text.clone());
         return conclude(&[], &rules, context, &args.results);
@@ -83,7 +87,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     }
     let (own, configured) = (output::budgets(&args.limit, &brought)?, config.budgets(&brought)?);
     if !commands.is_empty() {
-        let asked = asked(&args.gate.gate, &[]);
+        let asked = needed_metrics(&args.gate.gate, &[]);
         let all: Vec<Budget> = own.iter().chain(&configured).cloned().collect();
         let sampling = sampling(args);
         let weighing = RevisionSettings {
@@ -97,12 +101,13 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
             clean,
         };
         let (passes, result) = weighing.weigh(commands, remarks)?;
-        let fault = stopped(result, &passes.writer.fault);
+        let fault = why_stopped(result, &passes.writer.fault);
         weighed.push(WeighedRun { run: passes.run, budgets: Vec::new(), fault });
     }
-    check_limits(&own, &weighed)?;
+    let arms: Vec<&Arm> = weighed.iter().flat_map(|one| one.run.arms_of(Role::Subject)).collect();
+    output::check_limits(&own, arms.iter().copied())?;
     if args.command.is_empty() && args.names.is_empty() {
-        check_limits(&configured, &weighed)?;
+        output::check_limits(&configured, arms.iter().copied())?;
     }
     let all = || own.iter().chain(&configured);
     for one in &mut weighed {
@@ -112,7 +117,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
-    let at = explained::WeighedSubjects {
+    let at = origins::WeighedSubjects {
         place: &place,
         first: &commits[0],
         second,
@@ -120,7 +125,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         subjects: &subjects,
         limit,
     };
-    context.origins = explained::origins(&weighed, &rules, &at);
+    context.origins = origins::origins(&weighed, &rules, &at);
     conclude(&weighed, &rules, context, &args.results)
 }
 
@@ -130,11 +135,7 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
         return Ok(base.clone());
     }
     let repository = Repository::at(Path::new(place));
-    let is_one = |name: &&&str| {
-        let commit = format!("{name}^{{commit}}");
-        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
-    };
-    MAIN.iter().find(is_one).map(|name| (*name).to_owned()).ok_or_else(|| {
+    MAIN.iter().find(|name| repository.commit(name).is_ok()).map(|name| (*name).to_owned()).ok_or_else(|| {
         Fault::usage(format!(
             "‘{place}’ has none of the branches {}: name the one to compare with, such as --base develop",
             MAIN.join(", ")
@@ -201,7 +202,7 @@ fn suite(
     if let Some(store) = paths::open_store(&args.store)? {
         suite.keep_in(store);
     }
-    if wants_instructions(&asked(&args.gate.gate, &[])) {
+    if wants_instructions(&needed_metrics(&args.gate.gate, &[])) {
         suite.count_instructions();
     }
     if !args.results.json {

@@ -2,7 +2,7 @@
 
 pub mod against_merge_base;
 pub mod args;
-pub mod explained;
+pub mod origins;
 pub mod report;
 pub mod summary;
 pub mod verb;

@@ -1,9 +1,9 @@
 //! The result of a gate, as texts that every output format lays out in its own way.
 
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::verb::SummaryContext;
 use crate::fault::Fault;
-use crate::render::{Report, effect_text, limit_applies, title, verdict_words};
+use crate::render::{Report, effect_text, title, verdict_words};
 use scruple_core::budget::{Budget, Kept};
 use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::judge::Estimate;
@@ -90,11 +90,7 @@ const SAME_BUILD: &str = "same-build";
 
 impl GateSummary {
     /// Judges the runs and writes the texts.
-    pub fn of(
-        weighed: &[WeighedRun],
-        rules: &GateRules,
-        context: SummaryContext,
-    ) -> Result<GateSummary, Fault> {
+    pub fn of(weighed: &[WeighedRun], rules: &GateRules, context: SummaryContext) -> GateSummary {
         let (mut rows, mut limits) = (Vec::new(), Vec::new());
         let mut remarks: Vec<Warning> = Vec::new();
         let mut facts = Vec::new();
@@ -134,7 +130,7 @@ impl GateSummary {
         // The path of the program is replaced, to keep local paths private.
         let repeat = words.iter().skip(1).map(String::as_str);
         let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
-        Ok(GateSummary {
+        GateSummary {
             kept,
             labels: context.labels,
             varying: varying(&rows),
@@ -147,7 +143,7 @@ impl GateSummary {
             repeat: shell_words::join(repeat),
             runs: weighed.iter().map(|one| one.run.id.clone()).collect(),
             name: context.name.unwrap_or_else(|| "default".to_owned()),
-        })
+        }
     }
 
     /// Returns the rows with this outcome, either those that decide or those that only inform.
@@ -163,7 +159,7 @@ impl GateSummary {
         let deciding = |outcome| self.rows_of(outcome, true).count();
         let exceeded = self.limits.iter().filter(|limit| limit.kept == Kept::No).count();
         let unknown = self.limits.iter().filter(|limit| limit.kept == Kept::CantTell).count();
-        let slower = self.rows_of(GateOutcome::Regression, false).count();
+        let worse = self.rows_of(GateOutcome::Regression, false).count();
         let counts = [
             (deciding(GateOutcome::Regression), "regression", "regressions"),
             (exceeded, "limit exceeded", "limits exceeded"),
@@ -171,7 +167,7 @@ impl GateSummary {
             (deciding(GateOutcome::CantTell) + unknown, "can’t tell", "can’t tell"),
             (deciding(GateOutcome::Improvement), "improvement", "improvements"),
             (deciding(GateOutcome::Same), "not worse", "not worse"),
-            (slower, "worse without deciding", "worse without deciding"),
+            (worse, "worse without deciding", "worse without deciding"),
         ];
         let told: Vec<String> = counts
             .into_iter()
@@ -267,21 +263,4 @@ fn fact(run: &Run) -> String {
         "{} · {blocks} readings of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
         of.machine_class, run.seed, of.load, of.kernel, run.id
     )
-}
-
-/// Checks that every limit applies to a subject that was weighed, since otherwise it would always be kept.
-pub fn check_limits(budgets: &[Budget], runs: &[WeighedRun]) -> Result<(), Fault> {
-    let arms = || runs.iter().flat_map(|one| one.run.arms_of(Role::Subject));
-    match budgets.iter().find(|budget| !arms().any(|arm| limit_applies(budget, arm))) {
-        None => Ok(()),
-        Some(budget) => {
-            let names: Vec<String> = arms().map(|arm| format!("‘{}’", arm.name)).collect();
-            Err(Fault::usage(format!(
-                "the limit ‘{}’ is for ‘{}’, but nothing of that name was weighed: there are {}",
-                budget.text,
-                budget.arm,
-                names.join(", ")
-            )))
-        }
-    }
 }

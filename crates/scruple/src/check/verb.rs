@@ -2,13 +2,13 @@
 
 use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::report;
 use super::summary::{GateSummary, WeighedRun};
 use crate::bench;
 use crate::cli::{ResultArgs, StoreArgs};
 use crate::command;
-use crate::command::session::{Deciding, Stop};
+use crate::command::passes::{Deciding, Stop};
 use crate::fault::{Code, Fault};
 use crate::load;
 use crate::render::export::{names, writer};
@@ -30,8 +30,8 @@ pub fn check(args: CheckArgs) -> Result<Code, Fault> {
     }
 }
 
-/// Returns the metrics that a gate needs. By default they include instructions.
-pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
+/// Returns the metrics that a gate needs: those to show, and those that decide. By default instructions are among them.
+pub fn needed_metrics(gate: &[String], metrics: &[String]) -> Vec<String> {
     let mut all: Vec<String> = metrics.iter().chain(gate).cloned().collect();
     if gate.is_empty() {
         all.push(INSTRUCTIONS.to_owned());
@@ -40,24 +40,24 @@ pub fn asked(gate: &[String], metrics: &[String]) -> Vec<String> {
 }
 
 fn commands(mut of: OfCommands) -> Result<Code, Fault> {
-    before(&of.run.results, &of.gate.gate)?;
+    check_requests(&of.run.results, &of.gate.gate)?;
     of.run.sampling.gate = deciding(&of.gate.gate);
-    of.run.sampling.metrics = asked(&of.gate.gate, &of.run.sampling.metrics);
+    of.run.sampling.metrics = needed_metrics(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
-    let fault = stopped(taken.result, &taken.writer.fault);
+    let fault = why_stopped(taken.result, &taken.writer.fault);
     let weighed = WeighedRun { run: taken.run, budgets: taken.budgets, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.run.store), &of.run.results)
 }
 
 fn suites(mut of: OfSuites) -> Result<Code, Fault> {
-    before(&of.bench.results, &of.gate.gate)?;
+    check_requests(&of.bench.results, &of.gate.gate)?;
     if of.bench.baseline.is_some() || of.bench.list {
         return Err(Fault::usage(
             "a gate weighs both sides now: name the other build with --against, and leave --baseline and --list out",
         ));
     }
     of.bench.counts_decide = deciding(&of.gate.gate).counts;
-    of.bench.metrics = asked(&of.gate.gate, &of.bench.metrics);
+    of.bench.metrics = needed_metrics(&of.gate.gate, &of.bench.metrics);
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
     let weighed = WeighedRun { run: taken.suite.record.run, budgets: taken.budgets, fault };
@@ -65,7 +65,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
 }
 
 fn servers(of: OfServers) -> Result<Code, Fault> {
-    before(&of.load.results, &of.gate.gate)?;
+    check_requests(&of.load.results, &of.gate.gate)?;
     let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
     let weighed = WeighedRun { run: taken.loading.run, budgets: taken.budgets, fault };
@@ -73,7 +73,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
 }
 
 /// Checks the requested outputs and metrics before anything is weighed.
-pub fn before(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
+pub fn check_requests(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
     output::check_metrics(gate)?;
     results.export.checked(&names(&report::FORMATS)).map(|_| ())
 }
@@ -83,7 +83,7 @@ fn rules(gate: Vec<String>) -> GateRules {
 }
 
 /// Returns why a measurement of commands ended early, if it did.
-pub fn stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreError>) -> Option<Fault> {
+pub fn why_stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreError>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => Some(fault),
         Err(Stop::Interrupted) => Some(Fault {
@@ -120,9 +120,9 @@ pub fn conclude(
     context: SummaryContext,
     results: &ResultArgs,
 ) -> Result<Code, Fault> {
-    let summary = GateSummary::of(weighed, rules, context)?;
+    let summary = GateSummary::of(weighed, rules, context);
     let files = results.export.checked(&names(&report::FORMATS))?;
-    let aside = files.iter().any(|file| file.path == Path::new("-"));
+    let file_on_stdout = files.iter().any(|file| file.path == Path::new("-"));
     let texts = files.iter().filter_map(|file| {
         let text = writer(&report::FORMATS, &file.format)?;
         Some((file.path.as_path(), text(&summary, weighed)))
@@ -132,7 +132,7 @@ pub fn conclude(
         true => report::json::text(&summary),
         false => report::terminal::text(&summary, output::width()),
     };
-    output::print_beside(aside, &text)?;
+    output::print_beside(file_on_stdout, &text)?;
     if let Some(fault) = weighed.iter().find_map(|one| one.fault.as_ref()).or(unwritten.as_ref()) {
         return Err(Fault { code: fault.code, message: fault.message.clone() });
     }

@@ -1,6 +1,6 @@
 //! The command line of `scruple run`.
 
-use super::session::Deciding;
+use super::passes::Deciding;
 use crate::cli::{ResultArgs, StoreArgs};
 use clap::Args;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Converts the words of the command line into arms, and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
-use super::session::IgnoredFailures;
+use super::passes::IgnoredFailures;
 use super::shell::{Shell, words};
 use crate::cli::values::duration;
 use crate::config::Config;
@@ -10,6 +10,7 @@ use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
+use scruple_measure::empty_program::write_empty_program;
 use scruple_measure::launcher::Shield;
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
@@ -182,12 +183,18 @@ pub fn shell_arm(shell: &Shell, model: &Job) -> Result<Option<Prepared>, Fault> 
     Ok(Some(one))
 }
 
-/// Creates the arm of the empty program.
-pub fn tare_arm(path: PathBuf, model: &Job) -> Prepared {
+/// Writes the empty program into the folder and creates its arm.
+pub fn tare_arm(folder: &Path, model: &Job) -> Result<Prepared, Fault> {
+    let path = write_empty_program(folder).map_err(|error| {
+        Fault::usage(format!(
+            "cannot write the empty program into ‘{}’: {error}; free some space, or set XDG_CACHE_HOME to another folder",
+            folder.display()
+        ))
+    })?;
     let argv = vec![OsString::from("empty")];
     let job = Job { name: TARE.to_owned(), program: Program { path }, argv, ..silent(model) };
     let arm = Arm::new(TARE, Subject::Command { argv: vec!["empty".to_owned()] }, Role::Tare);
-    Prepared { arm, job, hooks: Hooks::default() }
+    Ok(Prepared { arm, job, hooks: Hooks::default() })
 }
 
 /// Returns the job with an output other than the file to which the measured programs write.
@@ -343,7 +350,10 @@ fn base_job(args: &LaunchArgs, folder: &Path) -> Result<Job, Fault> {
 fn readable(path: PathBuf) -> Result<PathBuf, Fault> {
     match std::fs::File::open(&path) {
         Ok(_) => Ok(path),
-        Err(error) => Err(Fault::usage(format!("cannot read the input ‘{}’: {error}", path.display()))),
+        Err(error) => Err(Fault::usage(format!(
+            "cannot read the input ‘{}’: {error}; name a file that can be read",
+            path.display()
+        ))),
     }
 }
 

@@ -2,6 +2,6 @@
 
 pub mod args;
 pub mod arms;
-pub mod session;
+pub mod passes;
 pub mod shell;
 pub mod verb;

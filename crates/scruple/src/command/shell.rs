@@ -75,7 +75,7 @@ impl Shell {
                 Ok(needs.map_or_else(Shell::default, |(command, sign)| Shell {
                     words: Some(vec!["sh".to_owned()]),
                     remark: Some(format!(
-                        "all commands ran in sh, since ‘{command}’ uses {sign}; its cost is the row of ‘sh -c’ (-N refuses this)"
+                        "all commands ran in sh, since ‘{command}’ uses {sign}; its cost is the row of ‘sh -c’ (with -N, such commands are refused)"
                     )),
                 }))
             }

@@ -3,7 +3,7 @@
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
-use super::session::{CommandPasses, RunEffort, Stop};
+use super::passes::{CommandPasses, RunEffort, Stop};
 use super::shell::Shell;
 use crate::cli::ResultArgs;
 use crate::cli::values;
@@ -24,7 +24,6 @@ use scruple_core::budget::Budget;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
 use scruple_measure::command::{Commands, Weigher};
-use scruple_measure::empty_program;
 use scruple_measure::heap::{self, HeapInstrument};
 use scruple_measure::instructions::{self, Instructions};
 use scruple_measure::instrument::Instrument;
@@ -42,7 +41,7 @@ pub fn run(args: &RunArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     // A script plays the same readings on every machine.
     let farm = if args.scripted.is_none() { Farm::of(&config)? } else { None };
-    conclude(taken(args, &config, farm)?, &args.results, &args.sampling.metrics)
+    conclude(take_here_or_on_farm(args, &config, farm)?, &args.results, &args.sampling.metrics)
 }
 
 /// The commands after their measurement.
@@ -59,14 +58,18 @@ pub struct FinishedCommands {
 
 /// Weighs the commands on this machine and stores the run.
 pub fn take(args: &RunArgs) -> Result<FinishedCommands, Fault> {
-    taken(args, &Config::find()?, None)
+    take_here_or_on_farm(args, &Config::find()?, None)
 }
 
-fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<FinishedCommands, Fault> {
+fn take_here_or_on_farm(
+    args: &RunArgs,
+    config: &Config,
+    farm: Option<Farm>,
+) -> Result<FinishedCommands, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
     let mut budgets = output::budgets(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
-        output::check_counted(&budgets, &args.sampling.metrics)?;
+        output::check_no_times(&budgets, &args.sampling.metrics)?;
     }
     if args.commands.is_empty() {
         budgets.extend(config.budgets(&[])?);
@@ -112,17 +115,17 @@ fn taken(args: &RunArgs, config: &Config, farm: Option<Farm>) -> Result<Finished
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
-    let mut session = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
-    let result = session.take(&effort);
+    let mut passes = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
+    let result = passes.take(&effort);
     drop(work);
-    let CommandPasses { run, writer, .. } = session;
+    let CommandPasses { run, writer, .. } = passes;
     Ok(FinishedCommands { run, writer, result, budgets })
 }
 
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let FinishedCommands { run, writer, result, budgets } = taken;
-    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
+    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());
@@ -273,10 +276,7 @@ fn add_harness_arms(
         ReadingSource::Script(script) => script.arms.contains_key(arms::TARE),
     };
     if wants_tare {
-        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
-            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
-        })?;
-        prepared.push(arms::tare_arm(path, &model));
+        prepared.push(arms::tare_arm(work.path(), &model)?);
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::args::CompareArgs;
 use super::revisions::{RevisionSettings, RevisionsRequest, remark_on_break_even};
-use crate::command::session::CommandPasses;
+use crate::command::passes::CommandPasses;
 use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;
 use crate::farm::Farm;
@@ -51,7 +51,7 @@ pub fn compare(
 
 /// Weighs both versions on this node. `lock` locks the folder of builds for these launchers; it returns `None` if the
 /// result of the unit exists. `outcome` returns the outcome of another unit.
-pub fn done_on_a_node(
+pub fn weigh_on_node(
     args: &CompareArgs,
     versions: &Versions,
     first: bool,
@@ -64,8 +64,8 @@ pub fn done_on_a_node(
     let asked = RevisionsRequest::by(args, &Config::find()?)?;
     let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
     let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };
-    let hands = BuildLauncher::new(builds, interrupted.clone());
-    let builder = VersionBuilder::new(cache, hands, versions.recipe.clone(), versions.origin.clone());
+    let launcher = BuildLauncher::new(builds, interrupted.clone());
+    let builder = VersionBuilder::new(cache, launcher, versions.recipe.clone(), versions.origin.clone());
     let limit = Some(asked.time_limit);
     let (prepared, remarks) =
         two_versions::fetch(&builder, versions, &asked.subjects, limit, first, outcome)?;

@@ -7,7 +7,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;
 use crate::command::arms::Prepared;
-use crate::command::session::{CommandPasses, IgnoredFailures, Stop};
+use crate::command::passes::{CommandPasses, IgnoredFailures, Stop};
 use crate::command::verb;
 use crate::command::verb::FinishedCommands;
 use crate::command::verb::ReadingSource;
@@ -37,23 +37,19 @@ use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
-use scruple_measure::empty_program;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.
-pub fn are_some(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
+pub fn are_revisions(args: &CompareArgs, reference: &str, other: Option<&str>) -> Result<bool, Fault> {
     if Config::find()?.commands().is_empty() {
         return Ok(false);
     }
     let Ok(place) = versions::place_of(args.build.repo.as_deref()) else { return Ok(false) };
     let repository = Repository::at(Path::new(&place));
-    let is_one = |revision: &str| {
-        let commit = format!("{revision}^{{commit}}");
-        repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &commit]).is_ok()
-    };
+    let is_one = |revision: &str| repository.commit(revision).is_ok();
     Ok(is_one(reference) && other.is_none_or(is_one))
 }
 
@@ -136,8 +132,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
     output::check_limits(&asked.budgets, built.prepared.iter().map(|one| &one.arm))?;
     let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
-    let (session, result) = weighing.weigh(built.prepared, built.remarks)?;
-    let CommandPasses { run, writer, .. } = session;
+    let (passes, result) = weighing.weigh(built.prepared, built.remarks)?;
+    let CommandPasses { run, writer, .. } = passes;
     verb::conclude(
         FinishedCommands { run, writer, result, budgets: asked.budgets },
         &args.results,
@@ -174,10 +170,7 @@ impl RevisionSettings<'_> {
     ) -> Result<(CommandPasses, Result<(), Stop>), Fault> {
         let effort = verb::effort(self.sampling)?;
         let work = WorkFolder::make()?;
-        let path = empty_program::write_empty_program(work.path()).map_err(|error| {
-            Fault::usage(format!("cannot write into ‘{}’: {error}", work.path().display()))
-        })?;
-        prepared.push(arms::tare_arm(path, &prepared[0].job));
+        prepared.push(arms::tare_arm(work.path(), &prepared[0].job)?);
         let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
         let label = self.store.label.as_deref();
         let mut run = new_run::empty_run(self.sampling.seed, label, self.terms, &programs);
@@ -185,7 +178,7 @@ impl RevisionSettings<'_> {
         let store = paths::open_store(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
         let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked);
-        let mut session = CommandPasses::new(
+        let mut passes = CommandPasses::new(
             weigher,
             prepared,
             run,
@@ -194,12 +187,12 @@ impl RevisionSettings<'_> {
             IgnoredFailures::Nothing,
             progress,
         )?;
-        let result = session.take(&effort);
+        let result = passes.take(&effort);
         drop(work);
         if self.clean {
-            remark_on_break_even(&mut session.run);
+            remark_on_break_even(&mut passes.run);
         }
-        Ok((session, result))
+        Ok((passes, result))
     }
 }
 

@@ -18,7 +18,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         }
         // Names that are not in the store may be revisions, at which the commands of scruple.toml are weighed.
         (Some(reference), run)
-            if !is_stored(args) && revisions::are_some(args, reference, run.as_deref())? =>
+            if !is_stored(args) && revisions::are_revisions(args, reference, run.as_deref())? =>
         {
             return revisions::compare(args);
         }

@@ -56,7 +56,7 @@ pub fn weighed(
             (args.store.no_store, args.amount.seed, args.results.json) = (true, Some(line.seed), true);
             // Files are written from the runs of all nodes together.
             args.results.export = ExportArgs::default();
-            let done = load::on_farm::done_on_a_node(&args, beside)?;
+            let done = load::on_farm::load_on_node(&args, beside)?;
             (done.run, done.failures, done.sections, done.server)
         }
         Verb::Compare(mut args) => {
@@ -70,7 +70,7 @@ pub fn weighed(
             let outcome =
                 |unit: &str| -> Result<UnitOutcome, Fault> { Ok(folder.needed_result(unit)?.found) };
             let first = line.number == 0;
-            match compare::on_farm::done_on_a_node(&args, versions, first, lock, outcome)? {
+            match compare::on_farm::weigh_on_node(&args, versions, first, lock, outcome)? {
                 Some(run) => (run, Vec::new(), Vec::new(), None),
                 None => return Ok(None),
             }

@@ -102,8 +102,8 @@ fn version(unit: &WorkUnit, folder: &UnitFolder, (name, node): (&str, &str)) -> 
         let launchers = [builds.pid()].into_iter().chain(source.pid()).collect::<Vec<i32>>();
         let there = || folder.result(name).map(|result| result.is_some());
         let Some(cache) = take(&unit.place, &launchers, &flag, there)? else { return Ok(None) };
-        let hands = BuildLauncher::new(builds, flag.clone());
-        let builder = VersionBuilder::new(cache, hands, unit.recipe.clone(), unit.origin.clone());
+        let launcher = BuildLauncher::new(builds, flag.clone());
+        let builder = VersionBuilder::new(cache, launcher, unit.recipe.clone(), unit.origin.clone());
         match &unit.work {
             UnitWork::Build { commit, tree } => build(builder, &unit.shared, commit, tree),
             UnitWork::Measure(measure) => self::measure(builder, source, unit, measure, folder, &flag),
@@ -184,12 +184,12 @@ fn build(mut builder: VersionBuilder, shared: &Path, commit: &str, tree: &str) -
             Ok(UnitOutcome::Built(artefacts))
         }
         BuildOutcome::Failed(state, why) => {
-            Ok(UnitOutcome::NotBuilt { state, why, log: last_words(&builder.cache.log(commit)) })
+            Ok(UnitOutcome::NotBuilt { state, why, log: end_of_log(&builder.cache.log(commit)) })
         }
     }
 }
 
-fn last_words(log: &Path) -> String {
+fn end_of_log(log: &Path) -> String {
     let bytes = std::fs::read(log).unwrap_or_default();
     String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG)..]).into_owned()
 }
@@ -263,7 +263,7 @@ fn measure(
     campaign.perform(measure)?;
     let (entries, run, logs) = campaign.into_parts();
     let logs: BTreeMap<String, String> =
-        sorting::map(logs.into_iter().map(|(commit, path)| (commit, last_words(&path))));
+        sorting::map(logs.into_iter().map(|(commit, path)| (commit, end_of_log(&path))));
     let entries = entries.into_iter().filter(|entry| entry.version.state != VersionState::Queued).collect();
     Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }

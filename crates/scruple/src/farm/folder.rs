@@ -6,7 +6,8 @@
 //! failed/NAME      the reason why a unit cannot be done
 //! lists/N          the names of the units of the N-th submission, one on each line
 //! pids/HOST        the id of the process that does a unit on this host, which an interruption ends
-//! begun/JOB        an empty file for each job that Slurm has started
+//! begun/JOB        an empty file for each job whose script Slurm has started
+//! ended/JOB        an empty file for each job whose script has ended
 //! logs/            the output of units
 //! tmp/             files that are being written
 //! ```
@@ -29,7 +30,7 @@ const PARTS: [&str; 9] = ["units", "results", "failed", "lists", "pids", "begun"
 
 /// How long a shared file system may take to show one node what another one has written. NFS caches the content of a
 /// folder for up to a minute.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LONGEST_LAG: Duration = Duration::from_secs(60);
 
 /// Polls `there` until it returns true or the user interrupts, but no longer than a shared file system may lag behind.
 /// Returns what it returned last.
@@ -40,7 +41,7 @@ pub fn appears(
     let began = Instant::now();
     loop {
         let last = there();
-        let waits = !interrupted.load(Ordering::Relaxed) && began.elapsed() < PATIENCE;
+        let waits = !interrupted.load(Ordering::Relaxed) && began.elapsed() < LONGEST_LAG;
         if !waits || matches!(last, Ok(true)) {
             return last;
         }
@@ -164,7 +165,7 @@ impl UnitFolder {
     }
 
     /// Removes the records that these units failed, so that they are tried again.
-    pub fn forgive(&self, names: &[String]) {
+    pub fn clear_failures(&self, names: &[String]) {
         for name in names {
             // A unit that did not fail has no such file.
             let _ = fs::remove_file(self.path.join("failed").join(name));

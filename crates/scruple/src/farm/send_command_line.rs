@@ -27,10 +27,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The time after which the units of a command line are removed if no process waits for them.
-const GIVEN_UP: Duration = Duration::from_secs(30 * 24 * 3600);
+const ABANDONED_AFTER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// How long the lock of a command line may be held by a process that does not wait for its results.
-const MOMENT: Duration = Duration::from_secs(1);
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// The results of the nodes for a command line.
 pub struct MeasuredByNodes {
@@ -57,7 +57,7 @@ impl MeasuredByNodes {
             self.folder.remove();
             self.lock.remove();
             if let Some(lines) = self.folder.path().parent() {
-                UnitFolder::sweep(lines, GIVEN_UP)?;
+                UnitFolder::sweep(lines, ABANDONED_AFTER)?;
             }
         }
         Ok((self.run, writer))
@@ -98,9 +98,9 @@ pub fn hand_out(
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
-    environment::pin(&mut provenance);
+    environment::store(&mut provenance);
     let environment: BTreeMap<String, String> =
-        sorting::map(environment::pinned(&provenance).into_iter().map(|(name, value)| {
+        sorting::map(environment::stored(&provenance).into_iter().map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
         }));
     let programs = head.provenance.programs.clone();
@@ -121,14 +121,14 @@ pub fn hand_out(
     // A second process that waited for the same results would count them again. A process that removes old units holds
     // the lock for a moment.
     let began = Instant::now();
-    let over = || Ok(began.elapsed() > MOMENT);
+    let over = || Ok(began.elapsed() > LOCK_WAIT);
     let Some(lock) = Lock::wait(&path.with_extension("lock"), over)? else {
         return Err(Fault::usage(
             "another Scruple waits for the results of the same command line: wait for it to end",
         ));
     };
     let folder = UnitFolder::make(path)?;
-    let head = taken_up(&folder, head)?;
+    let head = resumed_head(&folder, head)?;
     let pairs = if by == NodeChoice::Pairs { farm.pairs()? } else { 0 };
     let places = match by {
         NodeChoice::OneNode => 1,
@@ -157,7 +157,7 @@ pub fn hand_out(
         builds.push(name);
     }
     let stages = [builds, units];
-    folder.forgive(&stages.concat());
+    folder.clear_failures(&stages.concat());
     let [_, units] = &stages;
     let measure = match (pairs, places) {
         (1.., 1) => "1 node has the servers, and another loads them".to_owned(),
@@ -239,7 +239,7 @@ pub fn configuration(config: &Config) -> Result<Option<String>, Fault> {
 }
 
 /// Returns the head of the run that was begun with this command line, or `head` if none was begun.
-fn taken_up(folder: &UnitFolder, head: &Run) -> Result<Run, Fault> {
+fn resumed_head(folder: &UnitFolder, head: &Run) -> Result<Run, Fault> {
     let path = folder.path().join("run");
     match std::fs::read_to_string(&path) {
         Ok(text) => parse(&text, &path),

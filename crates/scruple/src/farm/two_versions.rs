@@ -45,8 +45,8 @@ pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNode
     let changed = changed(&objects, &versions[0].1, &versions[1].1);
     let (mut builds, mut both) = (Vec::new(), Vec::new());
     for (number, (label, commit)) in versions.into_iter().enumerate() {
-        let aside = number == 1;
-        let built = if farm.builds_on_nodes() && !(aside && uncommitted) {
+        let in_second_tree = number == 1;
+        let built = if farm.builds_on_nodes() && !(in_second_tree && uncommitted) {
             let tree = tree(&builder, &label, &commit)?;
             let unit = WorkUnit {
                 scruple: VERSION.to_owned(),
@@ -60,7 +60,7 @@ pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNode
             builds.push(unit);
             BuiltBy::Unit(name)
         } else {
-            let one = ready(&mut builder, (label.clone(), commit.clone()), aside)?;
+            let one = ready(&mut builder, (label.clone(), commit.clone()), in_second_tree)?;
             builder.cache.share(&shared, &one.artefacts.digest)?;
             BuiltBy::Sender(one.artefacts)
         };

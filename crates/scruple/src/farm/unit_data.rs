@@ -274,7 +274,7 @@ impl UnitResult {
 pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         Fault::usage(format!(
-            "‘{}’ cannot be understood: {error}; use the same version of Scruple on all machines",
+            "cannot read ‘{}’: {error}; use the same version of Scruple on all machines",
             from.display()
         ))
     })

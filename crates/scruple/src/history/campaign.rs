@@ -4,7 +4,6 @@ mod adopt;
 mod building;
 mod builds;
 mod counting;
-mod do_unit;
 mod forecast;
 mod given_launches;
 mod hand_out;
@@ -13,6 +12,7 @@ mod known;
 mod questions;
 mod split_into_units;
 mod visits;
+mod within_unit;
 
 use super::arms::Arms;
 use super::benches::Benches;
@@ -113,7 +113,7 @@ impl Campaign {
             instruments: Instruments {
                 weigher: weighing.weigher,
                 benches: Benches::new(weighing.work, weighing.instructions, interrupted.clone(), time_limit),
-                environment: environment::pinned(&history.run.provenance),
+                environment: environment::stored(&history.run.provenance),
                 time_limit,
                 instructions: weighing.instructions,
                 requested: weighing.requested,

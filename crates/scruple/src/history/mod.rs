@@ -117,8 +117,8 @@ pub fn take(
     fresh: impl FnOnce() -> Run,
 ) -> Result<(History, Option<Fault>), Fault> {
     let interrupted = starter.interrupted.clone();
-    let (cache, mut hands) = starter.take(&request.place)?;
-    let source = Source::open(&request.place, cache.folder(), &mut hands)?;
+    let (cache, mut launcher) = starter.take(&request.place)?;
+    let source = Source::open(&request.place, cache.folder(), &mut launcher)?;
     let mut run = fresh();
     let class = farm.as_ref().and_then(Farm::class).unwrap_or(run.provenance.machine_class.clone());
     let identity = identity(&request, &class);
@@ -144,7 +144,7 @@ pub fn take(
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
-    let builder = VersionBuilder::new(cache, hands, recipe, source.origin());
+    let builder = VersionBuilder::new(cache, launcher, recipe, source.origin());
     let list = |selected: &[Selected]| {
         let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
         let mut entries: Vec<StoredVersion> = selected.iter().map(listed).collect();

@@ -9,7 +9,9 @@ use crate::fault::Fault;
 use crate::history;
 use crate::paths;
 use crate::versions::args::{TIME_LIMIT, recipe};
-use crate::versions::requested_subjects::{RequestedSubjects, check_size, named, put_here, yardstick};
+use crate::versions::requested_subjects::{
+    RequestedSubjects, check_work_size, named, substitute_here, yardstick,
+};
 use crate::versions::{self, VersionSelection};
 use scruple_core::run::Terms;
 use std::path::Path;
@@ -87,13 +89,13 @@ fn overridden(
     let mut recipe = recipe(&args.build, base.recipe)?;
     let builds = args.effort.builds.or(base.builds);
     recipe.clean |= builds.is_some();
-    put_here(&mut recipe, config)?;
+    substitute_here(&mut recipe, config)?;
     let mut subjects = base.subjects;
     if let Some(words) = &args.effort.yardstick {
         subjects.retain(|subject| !subject.yardstick);
         subjects.push(yardstick(words, &subjects, config)?);
     }
-    check_size(&recipe, &subjects)?;
+    check_work_size(&recipe, &subjects)?;
     Ok(Definition {
         recipe,
         subjects,

@@ -65,7 +65,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         ReadingSource::Script(_) => new_run::scripted_run(effort.seed, label, terms),
         ReadingSource::Machine(_) => {
             let mut run = new_run::empty_run(effort.seed, label, terms, &[]);
-            environment::pin(&mut run.provenance);
+            environment::store(&mut run.provenance);
             run
         }
     };
@@ -184,9 +184,8 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     output::check_metrics(args.metric.as_slice())?;
     let place = versions::place_of(args.repo.as_deref())?;
     let repository = Repository::at(Path::new(&place));
-    let revision = format!("{}^{{commit}}", args.commit);
     let commit = repository
-        .ask(["rev-parse", "--verify", "--end-of-options", &revision])
+        .commit(&args.commit)
         .map_err(|refused| refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit)))?;
     let reason = args.reason.trim().to_owned();
     if reason.is_empty() || reason.contains('\n') {

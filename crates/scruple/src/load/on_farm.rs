@@ -49,7 +49,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
     let report = Report::of(&run, &args.judging.metrics, &budgets);
-    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place));
+    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
         return Err(Fault::not_stored(error));
@@ -107,7 +107,7 @@ pub struct NodeLoad {
 }
 
 /// Loads the servers from this node. They are on the node that `beside` reaches, or else on this one.
-pub fn done_on_a_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<NodeLoad, Fault> {
+pub fn load_on_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<NodeLoad, Fault> {
     let link = beside.map(RemoteServer::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
     let verb::FinishedLoad { mut loading, loads, stop, budgets } = verb::take(args, link)?;

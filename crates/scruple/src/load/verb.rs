@@ -56,7 +56,8 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let FinishedLoad { loading, loads, stop, budgets } = take(args, None)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
     report.loads = Some(&loads);
-    let footer = loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place));
+    let footer =
+        loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place, output::width()));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for file in &exports {
         if let Some(write) = writer(&export::FORMATS, &file.format) {

@@ -13,7 +13,7 @@ pub const FORMATS: [&str; 4] = ["collapsed", "pprof", "speedscope", "firefox"];
 /// A figure of a context.
 type ContextFigure = fn(&HeapAmounts) -> u64;
 
-/// The figures, by the names that profiles of pprof use where it has them. In use is what was in use at the peak.
+/// The figures. The first four have the names that pprof uses; `inuse` is what was in use at the peak.
 const COLUMNS: [(&str, &str, ContextFigure); 6] = [
     ("alloc_objects", "count", |amounts| amounts.allocated.blocks),
     ("alloc_space", "bytes", |amounts| amounts.allocated.bytes),

@@ -6,9 +6,9 @@ use scruple_core::stats::paired::Why;
 use scruple_core::verdict::Verdict;
 use std::collections::BTreeMap;
 
-/// Writes one line for the shown metrics of commands that a short memory or counting pass leaves open. Without it, a
-/// reader would wonder why two counts that are far apart have no difference. The sentence of the verdict says
-/// the same about times.
+/// Writes one line for the shown metrics of commands whose verdict is can't tell because the memory or counting pass was
+/// short. Without it, a reader would not know why two counts that are far apart are not called different. For times, the
+/// sentence of the verdict says so.
 pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
     if report.of_cases() || of_load || !report.side_by_side {

@@ -9,7 +9,7 @@ pub mod csv;
 pub mod document_table;
 pub mod export;
 pub mod few_readings;
-pub mod flame;
+pub mod flame_graph;
 pub mod hyperfine;
 pub mod json;
 pub mod junit;
@@ -102,20 +102,13 @@ impl<'a> Report<'a> {
             true => ["time.wall", "alloc.bytes", "malloc.bytes"].map(str::to_owned).to_vec(),
             false => shown.clone(),
         };
-        let sample_of = |arm: &Arm, key: &str| {
-            let sample = arm.sample(key)?;
-            Some(match tare_of(run, arm) {
-                Some(tare) => judge::bench_cases::counted(sample, tare),
-                None => sample.clone(),
-            })
-        };
-        let fits = judge::fits(&subjects, &fitted, run.terms.level, sample_of);
-        let told = |judged: &Judged| {
+        let fits = judge::fits(&subjects, &fitted, run.terms.level, |arm, key| counted(run, arm, key));
+        let agreement = |judged: &Judged| {
             let of =
                 |pair: &&Pair<'_>| pair.arm.name == judged.arm && pair.reference.name == judged.reference;
             judge::over_nodes(pairs.iter().find(of)?, &judged.metric, run.terms.level)
         };
-        let over_nodes = judged.iter().enumerate().filter_map(|(at, judged)| Some((at, told(judged)?)));
+        let over_nodes = judged.iter().enumerate().filter_map(|(at, judged)| Some((at, agreement(judged)?)));
         let over_nodes = over_nodes.collect();
         let side_by_side = pairs.iter().all(|pair| pair.paired);
         let mut report = Report {
@@ -145,10 +138,10 @@ impl<'a> Report<'a> {
             let relative = budget.limit.is_relative() && budget.against.is_none();
             let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(budget, arm)).collect();
             // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
-            let spared = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
+            let exempt = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
             // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
-            let nothing_else = relative && arms.iter().all(|arm| spared(arm));
-            for arm in arms.into_iter().filter(|arm| nothing_else || !spared(arm)) {
+            let only_exempt = relative && arms.iter().all(|arm| exempt(arm));
+            for arm in arms.into_iter().filter(|arm| only_exempt || !exempt(arm)) {
                 let with_case = self.against_case(budget, arm);
                 let judged = match budget.against {
                     Some(_) => with_case.as_ref(),
@@ -158,7 +151,7 @@ impl<'a> Report<'a> {
                     budget,
                     &arm.name,
                     &metric,
-                    self.amount(arm, key),
+                    self.limited_value(arm, key),
                     judged,
                     arm.absent(key),
                 ));
@@ -168,22 +161,13 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the value and the bounds of a metric of an arm, which an absolute limit is compared with.
-    fn amount(&self, arm: &Arm, key: &str) -> Option<LimitedValue> {
-        let sample = self.counted(arm, key)?;
+    fn limited_value(&self, arm: &Arm, key: &str) -> Option<LimitedValue> {
+        let sample = counted(self.run, arm, key)?;
         let level = self.run.terms.level;
         let known =
             judge::pooled::estimate(arm, key, level).unwrap_or_else(|| judge::estimate(&sample, level));
         let value = known.value;
         Some(LimitedValue { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
-    }
-
-    /// Returns the readings of a metric of an arm that are used. For a case, these come from undisturbed blocks.
-    fn counted(&self, arm: &Arm, key: &str) -> Option<Sample> {
-        let sample = arm.sample(key)?;
-        Some(match tare_of(self.run, arm) {
-            Some(tare) => judge::bench_cases::counted(sample, tare),
-            None => sample.clone(),
-        })
     }
 
     /// Returns the comparison of an arm with the case that a budget names, at the same version.
@@ -208,7 +192,7 @@ impl<'a> Report<'a> {
     pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
         let level = self.run.terms.level;
         let pooled = judge::pooled::estimate(arm, key, level);
-        pooled.or_else(|| Some(judge::estimate(&self.counted(arm, key)?, level)))
+        pooled.or_else(|| Some(judge::estimate(&counted(self.run, arm, key)?, level)))
     }
 
     /// Returns the comparison of an arm with the reference in one metric.
@@ -258,8 +242,8 @@ fn is_of_cases(run: &Run) -> bool {
     matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Case { .. }))
 }
 
-/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case. A tare is its
-/// own.
+/// Returns the arm whose witness shows how disturbed the blocks of a case were: the tare of the case, or the arm
+/// itself if it is a tare.
 pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
     if !is_of_cases(run) {
         return None;
@@ -272,6 +256,15 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
         Role::Tare => Some(&run.arms[position]),
         _ => judge::bench_cases::tare_at(run, position),
     }
+}
+
+/// Returns the readings of a metric of an arm that are used. For a case, these come from undisturbed blocks.
+fn counted(run: &Run, arm: &Arm, key: &str) -> Option<Sample> {
+    let sample = arm.sample(key)?;
+    Some(match tare_of(run, arm) {
+        Some(tare) => judge::bench_cases::counted(sample, tare),
+        None => sample.clone(),
+    })
 }
 
 /// Returns the metrics that tables show: the requested ones, or the default ones that have readings.
@@ -299,6 +292,7 @@ fn metric_of(run: &Run, key: &str) -> Metric {
     metric(key).cloned().or_else(own).unwrap_or_else(|| declared(key))
 }
 
+/// Returns Scruple's declaration of a metric. For a key that Scruple does not declare, all but the key is a placeholder.
 pub fn declared(key: &str) -> Metric {
     use scruple_core::metric::{Pass, Quality};
     metric(key).cloned().unwrap_or_else(|| Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Timing))

@@ -52,8 +52,8 @@ pub fn check_limits<'a>(
     }
 }
 
-/// Checks that no time is to be shown or limited in a run that measures none.
-pub fn check_counted(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault> {
+/// Checks that no time is to be shown or limited in a run with `--count-only`, which measures none.
+pub fn check_no_times(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault> {
     let limited = budgets.iter().map(|budget| (&budget.metric, &budget.text));
     let named = metrics.iter().map(|pattern| (pattern, pattern));
     let timed = |pattern: &str| {
@@ -90,7 +90,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
     let files = args.export.all();
     let writer = |file: &export::Export| export::writer(&FORMATS, &file.format);
     let files: Vec<_> = files.iter().filter_map(|file| Some((file.path.as_path(), writer(file)?))).collect();
-    let aside = files.iter().any(|(path, _)| *path == Path::new("-"));
+    let file_on_stdout = files.iter().any(|(path, _)| *path == Path::new("-"));
     let texts = files.into_iter().map(|(path, text)| (path, text(report)));
     let unwritten = write_files(texts)?;
     let text = match args.json {
@@ -104,7 +104,7 @@ pub fn write(report: &Report<'_>, args: &ResultArgs, footer: Option<&str>) -> Re
             text
         }
     };
-    print_beside(aside, &text)?;
+    print_beside(file_on_stdout, &text)?;
     if let Some(fault) = unwritten {
         return Err(fault);
     }
@@ -143,9 +143,10 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     })
 }
 
-/// Writes a text that is not the content of a file: to standard error if the file goes to standard output.
-pub fn print_beside(file: bool, text: &str) -> Result<(), Fault> {
-    if !file {
+/// Prints a text that is not the content of a file. If a file is written to standard output, the text goes to standard
+/// error.
+pub fn print_beside(file_on_stdout: bool, text: &str) -> Result<(), Fault> {
+    if !file_on_stdout {
         return print(text);
     }
     // A failure to write is ignored, because standard error may be closed.

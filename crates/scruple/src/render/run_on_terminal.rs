@@ -25,14 +25,14 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// The number of bins in the small histogram of a row.
-const PICTURE: usize = 12;
+const HISTOGRAM: usize = 12;
 
 /// The texts of a row, before they are padded.
 struct RowText {
     name: String,
     value: String,
     interval: String,
-    picture: String,
+    histogram: String,
     effect: String,
     verdict: String,
     style: Style,
@@ -66,8 +66,8 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let (value, interval) = (widest(|r| &r.value), widest(|r| &r.interval));
     let (effect, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
     let fixed = 2 + 2 + value + 2 + interval + 2 + effect + 2 + verdict;
-    let with_picture = rows().any(|row| !row.picture.is_empty()) && fixed + PICTURE + 2 + 16 <= width;
-    let room = width.saturating_sub(fixed + if with_picture { PICTURE + 2 } else { 0 });
+    let with_histogram = rows().any(|row| !row.histogram.is_empty()) && fixed + HISTOGRAM + 2 + 16 <= width;
+    let room = width.saturating_sub(fixed + if with_histogram { HISTOGRAM + 2 } else { 0 });
     let name = widest(|r| &r.name).min(room.max(12));
     for (head, rows, absent) in &sections {
         let _ = writeln!(out, "{BOLD}{head}{BOLD:#}");
@@ -78,8 +78,8 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
                 right(&row.value, value),
                 fit(&row.interval, interval)
             );
-            if with_picture {
-                let _ = write!(line, "  {}", fit(&row.picture, PICTURE));
+            if with_histogram {
+                let _ = write!(line, "  {}", fit(&row.histogram, HISTOGRAM));
             }
             let _ = write!(line, "  {}  ", fit(&row.effect, effect));
             let style = row.style;
@@ -130,8 +130,8 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     }
 }
 
-/// Writes the line that says where a run is stored.
-pub fn stored(id: &str, place: &StoreAddress) -> String {
+/// Says where a run is stored: on one line, or on two if it is wider than this many columns.
+pub fn stored(id: &str, place: &StoreAddress, width: usize) -> String {
     let here = std::env::current_dir().ok();
     let place = match (place, &here) {
         (StoreAddress::File(path), Some(here)) => {
@@ -139,7 +139,12 @@ pub fn stored(id: &str, place: &StoreAddress) -> String {
         }
         _ => place.to_string(),
     };
-    format!("{DIM}Stored as {id} in {place}; `scruple show {id}` shows it again.{DIM:#}")
+    let (where_it_is, how_to_show_it) =
+        (format!("Stored as {id} in {place};"), format!("`scruple show {id}` shows it again."));
+    // The command stays on one line, so that it can be copied.
+    let fits = where_it_is.width() + 1 + how_to_show_it.width() <= width;
+    let gap = if fits { " " } else { "\n" };
+    format!("{DIM}{where_it_is}{gap}{how_to_show_it}{DIM:#}")
 }
 
 /// Formats an error for standard error.
@@ -218,8 +223,8 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
                 name: arm.name.clone(),
                 value: format!("{}{value}", sample.worth().mark()),
                 interval,
-                picture: match sample.readings.len() >= 6 && estimate.interval.is_some() {
-                    true => block_characters::histogram(&sample.readings, range, PICTURE),
+                histogram: match sample.readings.len() >= 6 && estimate.interval.is_some() {
+                    true => block_characters::histogram(&sample.readings, range, HISTOGRAM),
                     false => String::new(),
                 },
                 effect: judged.map_or(String::new(), |judged| effect_text(key, &judged.comparison)),
@@ -278,7 +283,7 @@ fn interval_text(scale: &Scale, estimate: &Estimate, decimals: usize) -> String 
     }
 }
 
-/// Writes the range of counted readings if they differ, although they should be equal.
+/// Writes the range of the readings of a count if they differ.
 fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     match sample.repeats() {
         true => String::new(),
@@ -313,5 +318,24 @@ fn checked(report: &Report<'_>, width: usize, out: &mut String) {
     if !few && kept > 0 {
         let others = if kept < report.checked.len() { "other " } else { "" };
         let _ = writeln!(out, "{GOOD}Kept{GOOD:#}: {kept} {others}limits");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_shows_a_run_again_is_not_broken() {
+        let lines = |width| {
+            let place = StoreAddress::File("/elsewhere/.scruple/store.db".into());
+            anstream::adapter::strip_str(&stored("1abcdefgh0123", &place, width)).to_string()
+        };
+        let (first, second) = (
+            "Stored as 1abcdefgh0123 in /elsewhere/.scruple/store.db;",
+            "`scruple show 1abcdefgh0123` shows it again.",
+        );
+        assert_eq!(lines(101), format!("{first} {second}"));
+        assert_eq!(lines(100), format!("{first}\n{second}"));
     }
 }

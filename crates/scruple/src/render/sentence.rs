@@ -38,13 +38,13 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
         Verdict::Different => format!("‘{a}’ {} ‘{b}’{}", difference(judged, what), sure),
         Verdict::Same => format!("‘{a}’ and ‘{b}’ take the same {what}, within {margin}{sure}"),
         Verdict::Small => format!(
-            "‘{a}’ takes {} {what} than ‘{b}’ by an amount that is not zero, but may be below {margin}{sure}",
+            "‘{a}’ takes {} {what} than ‘{b}’, but the difference may be below {margin}{sure}",
             if effect_of(comparison) > 1.0 { "more" } else { less(&judged.metric) }
         ),
         Verdict::CantTell => unknown(report, judged, what),
     };
     let over_nodes = agreement(report, judged).unwrap_or_default();
-    format!("{statement}{}.{over_nodes}", carried_by(report, arm, judged))
+    format!("{statement}{}.{over_nodes}", why_processor_time(report, arm, judged))
 }
 
 /// Describes how far the nodes of a farm agree about a comparison, if several nodes have measured it.
@@ -198,10 +198,10 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let more = comparison.more_blocks;
     let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
-        return "; more nodes would tell more".to_owned();
+        return "; more nodes may decide".to_owned();
     }
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
-        return format!("; --processes {need} would tell more");
+        return format!("; --processes {need} may decide");
     }
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
     let block = if of_load { "turn" } else { "block" };
@@ -214,7 +214,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
                 (_, true) if of_load => "a longer load, with -d".to_owned(),
                 (_, true) if few => "a larger -r or --budget".to_owned(),
                 (_, true) => format!("-m {}", comparison.evidence.readings() + more),
-                (_, false) => "in each of two new runs, or better in one of both".to_owned(),
+                (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
             format!("; about {more} more {blocks} would tell ({option})")
         }
@@ -223,7 +223,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
 }
 
 /// Explains why processor time is quoted instead of wall time.
-fn carried_by(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
+fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     if judged.metric != "time.cpu" {
         return String::new();
     }
@@ -294,9 +294,9 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     use scruple_core::stats::growth::GrowthForm;
     // A count that does not grow is expected; a time that does not grow may be notable.
-    let worth =
+    let notable =
         |fit: &&judge::GrowthFit| fit.growth.form != GrowthForm::Constant || fit.metric.starts_with("time.");
-    report.fits.iter().filter(worth).map(growth_line).collect()
+    report.fits.iter().filter(notable).map(growth_line).collect()
 }
 
 /// Writes a form of growth in terms of its parameter.
@@ -331,7 +331,7 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
     if let (GrowthForm::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
         let (name, least, most) = (&fit.parameter, quantity(least, &unit), quantity(most, &unit));
         return format!(
-            "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and none of the forms fits."
+            "Growth: {title}{of} goes from {least} at {name} = {first} to {most} at {name} = {last}, and no form of growth fits."
         );
     }
     let form = form_in(growth.form, &fit.parameter);

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_cut_to_the_room_there_is() {
+    fn names_are_truncated_to_a_width() {
         assert_eq!(
             (cut("Main.main", 100.0), cut("Main.main", 40.0)),
             ("Main.main".to_owned(), "Main…".to_owned())

@@ -46,7 +46,8 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
         })
         .collect();
     rows.extend(environments.commands.iter().map(|[reference, run]| {
-        ["the command", reference, run].map(|text| Cell::text(sentence(text))).into()
+        let [reference, run] = [reference, run].map(|command| Cell::code(sentence(command)));
+        vec![Cell::text("the command"), reference, run]
     }));
     let mut parts: Vec<SectionPart> =
         report.preface().iter().map(|line| SectionPart::Words(sentence(line))).collect();

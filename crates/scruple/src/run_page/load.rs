@@ -128,7 +128,7 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
     head.extend(QUANTILES.map(|(title, _)| ColumnHeading::number(title)));
     head.extend(["answered/s", "answered", "failed", "void windows"].map(ColumnHeading::number));
     let row = |(_, arm, course): &(usize, &Arm, &LoadCourse)| {
-        let mut cells = vec![Cell::text(name(&arm.name))];
+        let mut cells = vec![Cell::code(name(&arm.name))];
         cells.extend(QUANTILES.map(|(_, share)| {
             let value = course.quantile(share).map(|value| quantity(value as f64, &Unit::Nanoseconds));
             Cell::text(value.unwrap_or_else(|| "–".to_owned()))

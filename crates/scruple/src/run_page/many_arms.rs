@@ -144,7 +144,7 @@ pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     head.extend(with_net.then(|| ColumnHeading::number("net wall time")));
     head.extend(keys.iter().map(|key| ColumnHeading::number(what(key))));
     let row = |(arm, net): (&&Arm, &Option<Net>)| {
-        let mut cells = vec![Cell::text(name(&arm.name))];
+        let mut cells = vec![Cell::code(name(&arm.name))];
         cells.extend(with_net.then(|| net_cell(net.as_ref())));
         cells.extend(keys.iter().map(|key| matrix::cell(report, key, arm, true)));
         cells

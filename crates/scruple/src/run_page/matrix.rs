@@ -40,7 +40,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
         let why = arm.absent(key).unwrap_or("not read");
         return Cell {
             text: "–".to_owned(),
-            tail: Some(Span::new(super::capital_cut(why), Tone::Same)),
+            tail: Some(Span::new(name(why), Tone::Same)),
             ..Cell::default()
         };
     };

@@ -222,7 +222,7 @@ fn limits(report: &Report<'_>) -> Vec<SectionPart> {
         };
         vec![
             Cell::text(sentence(&checked.budget)),
-            Cell::text(name(&checked.arm)),
+            Cell::code(name(&checked.arm)),
             Cell::toned(word, tone),
             Cell::text(sentence(&checked.found)),
         ]
@@ -252,11 +252,6 @@ fn sentences(report: &Report<'_>) -> Option<Section> {
         parts: vec![SectionPart::List(lines.clone())],
     };
     (!lines.is_empty()).then(section)
-}
-
-/// Shortens a reason so that it fits into a cell.
-fn capital_cut(why: &str) -> String {
-    name(why)
 }
 
 /// Makes a command from outside harmless: one line of limited length, which can be pasted.

@@ -133,7 +133,7 @@ fn table(found: &[Scaling], named: bool) -> Table {
             .interval
             .map_or(String::new(), |(low, high)| format!("[{}, {}]", per_second(low), per_second(high)));
         let mut cells = Vec::new();
-        cells.extend(named.then(|| Cell::text(name(&one.name))));
+        cells.extend(named.then(|| Cell::code(name(&one.name))));
         cells.extend(versions.then(|| Cell::text(one.version.as_deref().map(name).unwrap_or_default())));
         cells.push(Cell::text(quantity(step.threads, &Unit::Count)));
         cells.push(Cell { tail: Some(Span::new(interval, Tone::Same)), ..Cell::text(per_second(step.rate)) });

@@ -37,7 +37,7 @@ impl Store {
         if ours.run.state == RunState::Running {
             return Ok(Copied::UnderWay);
         }
-        let work = || to.take_in(&ours);
+        let work = || to.add_or_continue(&ours);
         let copied = to.database.transaction(work).map_err(|failure| to.error(failure))?;
         let copied =
             copied.ok_or_else(|| StoreError::Apart { path: to.address.to_string(), id: id.to_owned() })?;
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Adds a run to this store. Returns `None` if the store has the run with other readings.
-    fn take_in(&self, ours: &WholeRun) -> Result<Option<Copied>, DatabaseFailure> {
+    fn add_or_continue(&self, ours: &WholeRun) -> Result<Option<Copied>, DatabaseFailure> {
         let id = &ours.run.id;
         let known = self.database.query("SELECT id FROM run WHERE id = $1", &[id.clone().into()])?;
         if known.is_empty() {
@@ -141,7 +141,7 @@ pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
             Err(error) => {
                 output::print(&counts.text())?;
                 return Err(Fault::usage(format!(
-                    "{error}. What was copied before stays; copying again goes on"
+                    "{error}. What was copied before stays; the same command copies the rest"
                 )));
             }
         }
@@ -177,7 +177,7 @@ impl CopyCounts {
         let mut text = format!("Copied {} {runs}", self.new);
         for (count, what) in [
             (self.longer, "replaced what they continue"),
-            (self.known, "there already"),
+            (self.known, "already there"),
             (self.under_way, "under way and left out"),
         ] {
             if count > 0 {

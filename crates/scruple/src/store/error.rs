@@ -35,9 +35,7 @@ pub enum StoreError {
         message: String,
     },
     /// The disk is full.
-    #[error(
-        "the store ‘{path}’ cannot take more ({message}): is the disk full? Free some space, or use --store FILE or --no-store"
-    )]
+    #[error("the store ‘{path}’ cannot grow ({message}): free disk space, or use --store FILE or --no-store")]
     Full {
         /// The address of the store.
         path: String,
@@ -87,7 +85,7 @@ pub enum StoreError {
     },
     /// The server does not answer.
     #[error(
-        "the server of the store ‘{path}’ cannot be reached ({message}): is it running, and is the address right? Name another store with --store, or use --no-store"
+        "the server of the store ‘{path}’ cannot be reached ({message}): check that it runs and that the address is right, or name another store with --store, or use --no-store"
     )]
     Away {
         /// The address of the store.

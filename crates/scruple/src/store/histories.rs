@@ -84,7 +84,7 @@ impl Store {
     /// Returns the newest history with this identity.
     pub fn history(&self, identity: &str) -> Result<Option<StoredHistory>, StoreError> {
         match self.newest_history("h.identity = $1", identity)? {
-            None => self.beyond().map_or(Ok(None), |server| server.history(identity)),
+            None => self.server_of_waiting_runs().map_or(Ok(None), |server| server.history(identity)),
             found => Ok(found),
         }
     }
@@ -92,7 +92,7 @@ impl Store {
     /// Returns the history that this run belongs to.
     pub fn history_of_run(&self, run: &str) -> Result<Option<StoredHistory>, StoreError> {
         match self.newest_history("h.run_id = $1", run)? {
-            None => self.beyond().map_or(Ok(None), |server| server.history_of_run(run)),
+            None => self.server_of_waiting_runs().map_or(Ok(None), |server| server.history_of_run(run)),
             found => Ok(found),
         }
     }
@@ -117,7 +117,7 @@ impl Store {
             rows.iter().map(listed).collect()
         };
         let mut found: Vec<ListedHistory> = work().map_err(|failure| self.error(failure))?;
-        if let Some(server) = self.beyond() {
+        if let Some(server) = self.server_of_waiting_runs() {
             let more = server.histories_of(source)?;
             found.extend(
                 more.into_iter().filter(|one| !found.iter().any(|own| own.id == one.id)).collect::<Vec<_>>(),
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Writes a history that has ended for now. Its samples, old and new, replace its journal.
-    pub fn rest_history(&self, run: &Run) -> Result<(), StoreError> {
+    pub fn pause_history(&self, run: &Run) -> Result<(), StoreError> {
         let work = || {
             self.database.execute("DELETE FROM sample WHERE run_id = $1", &[run.id.clone().into()])?;
             self.write_end(run)

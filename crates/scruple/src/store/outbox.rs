@@ -90,14 +90,14 @@ impl Store {
         &self,
         ask: impl FnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<Option<T>, StoreError> {
-        match self.beyond().map(|server| ask(&server)) {
+        match self.server_of_waiting_runs().map(|server| ask(&server)) {
             None | Some(Err(StoreError::NoSuchRun { .. })) => Ok(None),
             Some(answer) => answer.map(Some),
         }
     }
 
     /// Returns the store on the server, if this is a file of waiting runs and the server answers.
-    pub(super) fn beyond(&self) -> Option<Store> {
+    pub(super) fn server_of_waiting_runs(&self) -> Option<Store> {
         let url = self.server.as_ref()?;
         Store::open_existing(&StoreAddress::Server(url.clone())).ok()
     }

@@ -63,14 +63,14 @@ pub(super) fn state(row: &StoredRow, first: usize) -> Result<RunState, DatabaseF
     let written = if row.is_null(first + 4) { row.integer(first + 1)? } else { row.integer(first + 4)? };
     let (owner, theirs) = (row.integer(first + 2)?, row.optional_text(first + 3)?);
     let lives = match theirs {
-        Some(theirs) => goes_on(theirs, &host(), owner, now() - written),
+        Some(theirs) => may_be_running(theirs, &host(), owner, now() - written),
         None => has_process(owner),
     };
     Ok(if lives { RunState::Running } else { RunState::Interrupted })
 }
 
 /// Whether a run on the host `theirs` may still be running, as far as this host can determine.
-fn goes_on(theirs: &str, ours: &str, process: i64, silent: i64) -> bool {
+fn may_be_running(theirs: &str, ours: &str, process: i64, silent: i64) -> bool {
     let mut parts = theirs.split(' ').zip(ours.split(' ')).map(|(their, our)| their == our);
     match [parts.next(), parts.next(), parts.next()] {
         [Some(true), Some(true), Some(true)] => has_process(process),
@@ -92,12 +92,12 @@ mod tests {
     fn a_run_of_another_machine_goes_on_until_it_is_silent_for_a_day() {
         let own = i64::from(std::process::id());
         let here = "m1/a boot1 pid:[1]";
-        assert!(goes_on(here, here, own, 2 * SILENCE), "its process is there");
-        assert!(!goes_on(here, here, i64::MAX, 0), "its process is gone");
-        assert!(!goes_on("m1/a boot0 pid:[1]", here, own, 0), "the machine was started again");
+        assert!(may_be_running(here, here, own, 2 * SILENCE), "its process is there");
+        assert!(!may_be_running(here, here, i64::MAX, 0), "its process is gone");
+        assert!(!may_be_running("m1/a boot0 pid:[1]", here, own, 0), "the machine was started again");
         for elsewhere in ["m2/b boot2 pid:[1]", "m1/a boot1 pid:[2]", ""] {
-            assert!(goes_on(elsewhere, here, i64::MAX, SILENCE - 1));
-            assert!(!goes_on(elsewhere, here, own, SILENCE + 1));
+            assert!(may_be_running(elsewhere, here, i64::MAX, SILENCE - 1));
+            assert!(!may_be_running(elsewhere, here, own, SILENCE + 1));
         }
         assert_eq!(host().split(' ').count(), 3, "{}", host());
     }

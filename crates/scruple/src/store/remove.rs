@@ -136,8 +136,8 @@ fn unneeded<'a>(all: &'a [ListedRun], histories: &HashSet<String>, limit: i64) -
     all.iter().filter(|run| run.started < limit && !needed(run)).collect()
 }
 
-fn lines(runs: &[&ListedRun], only_say: bool) -> String {
-    let verb = if only_say { "Would remove" } else { "Removed" };
+fn lines(runs: &[&ListedRun], dry_run: bool) -> String {
+    let verb = if dry_run { "Would remove" } else { "Removed" };
     let mut text = String::new();
     for run in runs {
         let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));

@@ -108,7 +108,7 @@ fn changes(
         let other = environment::differences(&before.provenance, &at.provenance);
         let other: Vec<&str> = other.iter().map(|difference| difference.name.as_str()).collect();
         if !other.is_empty() {
-            let text = format!("since the run before, also other: {}", other.join(", "));
+            let text = format!("also changed since the run before: {}", other.join(", "));
             let _ = writeln!(
                 out,
                 "     {DIM}{}{DIM:#}",
@@ -143,8 +143,8 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
         Some(StepSize::Difference(_)) => "; also a slow drift, which no single run caused".to_owned(),
         None => String::new(),
     };
-    let changes = if found.changes.is_empty() { "No change; runs" } else { "Runs" };
-    Some(format!("{changes} differ by ±{noise} anyway{slow}."))
+    let changes = if found.changes.is_empty() { "No change; runs" } else { "Without a change, runs" };
+    Some(format!("{changes} differ by ±{noise}{slow}."))
 }
 
 fn step(trend: &Trend, one: &ChangePoint) -> String {

@@ -30,7 +30,7 @@ pub struct VersionBuilder {
     /// The folder of trees, logs and artefacts.
     pub cache: Cache,
     /// The launcher that runs the build steps.
-    pub hands: BuildLauncher,
+    pub launcher: BuildLauncher,
     recipe: Resolved,
     origin: ObjectSource,
     /// Whether the tree was newly created and only git has worked in it since.
@@ -60,8 +60,13 @@ impl From<Fault> for BuildStop {
 
 impl VersionBuilder {
     /// Creates a builder for the versions of a repository.
-    pub fn new(cache: Cache, hands: BuildLauncher, recipe: Resolved, origin: ObjectSource) -> VersionBuilder {
-        VersionBuilder { cache, hands, recipe, origin, untouched: false }
+    pub fn new(
+        cache: Cache,
+        launcher: BuildLauncher,
+        recipe: Resolved,
+        origin: ObjectSource,
+    ) -> VersionBuilder {
+        VersionBuilder { cache, launcher, recipe, origin, untouched: false }
     }
 
     /// Returns the recipe by which versions are built.
@@ -76,7 +81,7 @@ impl VersionBuilder {
 
     /// Returns the text that distinguishes different builds of the same tree: the tree and the settings of its commit.
     pub fn build_key(&self, commit: &str, tree: &str) -> String {
-        format!("{tree} {}", self.recipe.of(commit).essence)
+        format!("{tree} {}", self.recipe.of(commit).settings_key)
     }
 
     /// Returns the build settings of a commit.
@@ -87,16 +92,17 @@ impl VersionBuilder {
     /// Builds a commit as [`VersionBuilder::build`] does, but in a second tree. There, the build system cannot see the
     /// files that it kept of the first version, and cannot mistake them for those of the second. A new second tree
     /// begins as a copy of the first one, so that dependencies are not built twice.
-    pub fn build_aside(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
-        if !self.cache.aside()? {
-            self.seed()?;
+    pub fn build_in_second_tree(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
+        if !self.cache.use_second_tree()? {
+            self.copy_first_tree()?;
         }
         let built = self.build(commit, tree);
-        self.cache.back()?;
+        self.cache.use_first_tree()?;
         built
     }
 
-    fn seed(&mut self) -> Result<(), Fault> {
+    /// Copies the first tree to the second one.
+    fn copy_first_tree(&mut self) -> Result<(), Fault> {
         let [tree, first, _] = self.cache.trees();
         let (from, to, log) =
             (first.display().to_string(), tree.display().to_string(), self.cache.log("tree"));
@@ -104,7 +110,7 @@ impl VersionBuilder {
         let folder = self.cache.folder().to_owned();
         let child =
             BuildProgram { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
-        if !self.hands.run(&child)?.well() {
+        if !self.launcher.run(&child)?.succeeded() {
             // The copy only saves time: an empty tree works as well.
             note(&log, "the tree could not be copied, and begins empty\n")?;
             remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
@@ -115,8 +121,8 @@ impl VersionBuilder {
     /// Builds a commit, unless it was built before.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
         let effective = self.recipe.of(commit);
-        let essence = self.build_key(commit, tree);
-        if let Some(found) = self.cache.find(&essence)? {
+        let build_key = self.build_key(commit, tree);
+        if let Some(found) = self.cache.find(&build_key)? {
             return Ok(BuildOutcome::Ready(Artefacts { reused: true, ..found }));
         }
         let log = self.cache.log(commit);
@@ -128,7 +134,7 @@ impl VersionBuilder {
         }
         match self.build_in_tree(commit, &effective, &log) {
             Ok(artefacts) => {
-                self.cache.remember(&essence, &artefacts)?;
+                self.cache.remember(&build_key, &artefacts)?;
                 Ok(BuildOutcome::Ready(artefacts))
             }
             Err(BuildStop::Fault(fault)) => Err(fault),
@@ -243,13 +249,13 @@ impl VersionBuilder {
             let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
             let child =
                 BuildProgram { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
-            let ran = self.hands.run(&child)?;
-            if !ran.well() {
+            let ran = self.launcher.run(&child)?;
+            if !ran.succeeded() {
                 self.cache.check_space()?;
                 let place = tree.display();
                 return Err(Fault::usage(format!(
                     "cannot make the tree ‘{place}’: git {}; see {}",
-                    ran.how(),
+                    ran.ending_text(),
                     log.display()
                 )));
             }
@@ -273,10 +279,10 @@ impl VersionBuilder {
                 fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))?;
             }
         }
-        self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "be checked out", log)?;
+        self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "check out its tree", log)?;
         let cut_short = self.mark().exists();
         let how = if self.recipe.recipe().clean || cut_short { "-ffdxq" } else { "-ffdq" };
-        self.git(&["clean", how], "be cleaned", log)?;
+        self.git(&["clean", how], "clean its tree", log)?;
         self.unmark()?;
         if tree.join(".gitmodules").exists() {
             self.submodules(log)?;
@@ -290,13 +296,13 @@ impl VersionBuilder {
             ["config", "--file", ".gitmodules", "--name-only", "--get-regexp", r"^submodule\..*\.path$"];
         let names = Repository::at(&self.cache.tree()).ask(words).unwrap_or_default();
         let origin = self.origin.address.clone();
-        self.git(&["config", "remote.origin.url", &origin], "be told its origin", log)?;
+        self.git(&["config", "remote.origin.url", &origin], "set the origin of its tree", log)?;
         let names = names.lines().filter_map(|line| line.strip_prefix("submodule.")?.strip_suffix(".path"));
         for name in names {
             let clone = self.origin.common.join("modules").join(name);
             if clone.is_dir() {
                 let (key, url) = (format!("submodule.{name}.url"), clone.display().to_string());
-                self.git(&["config", &key, &url], "be told its submodules", log)?;
+                self.git(&["config", &key, &url], "set the URL of a submodule", log)?;
             }
         }
         let update = [
@@ -309,7 +315,7 @@ impl VersionBuilder {
             "--recursive",
             "--force",
         ];
-        self.git(&update, "be given its submodules", log)
+        self.git(&update, "fetch its submodules", log)
     }
 
     fn git(&mut self, words: &[&str], what: &str, log: &Path) -> Result<(), BuildStop> {
@@ -323,12 +329,12 @@ impl VersionBuilder {
         let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
         let child =
             BuildProgram { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
-        let ran = self.hands.run(&child)?;
-        match ran.well() {
+        let ran = self.launcher.run(&child)?;
+        match ran.succeeded() {
             true => Ok(()),
             false => Err(BuildStop::Failed(
                 VersionState::BuildFailed,
-                format!("its tree could not {what}: git {}", ran.how()),
+                format!("cannot {what}: git {}", ran.ending_text()),
             )),
         }
     }
@@ -337,7 +343,7 @@ impl VersionBuilder {
         for patch in &effective.patches {
             let name = patch.display().to_string();
             note(log, &format!("+ git apply {name}\n"))?;
-            self.git(&["apply", "--whitespace=nowarn", &name], &format!("take the patch ‘{name}’"), log)?;
+            self.git(&["apply", "--whitespace=nowarn", &name], &format!("apply the patch ‘{name}’"), log)?;
         }
         for one in &effective.replace {
             let path = self.cache.tree().join(&one.file);
@@ -365,8 +371,8 @@ impl VersionBuilder {
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
         let child =
             BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
-        let ran: BuildProgramResult = self.hands.run(&child)?;
-        let how = ran.how();
+        let ran: BuildProgramResult = self.launcher.run(&child)?;
+        let how = ran.ending_text();
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
             Ending::TimedOut => {

@@ -46,14 +46,14 @@ pub struct BuildProgramResult {
 
 impl BuildProgramResult {
     /// Whether the program ended with exit code 0.
-    pub fn well(&self) -> bool {
+    pub fn succeeded(&self) -> bool {
         self.ending == Ending::Exited(0)
     }
 
     /// Describes how the program ended, as the end of a sentence.
-    pub fn how(&self) -> String {
+    pub fn ending_text(&self) -> String {
         match self.ending {
-            Ending::Exited(127) => "named a program that is not there (exit code 127)".to_owned(),
+            Ending::Exited(127) => "did not find a program (exit code 127)".to_owned(),
             Ending::Exited(code) => format!("exited with code {code}"),
             Ending::Signaled(signal) => format!("was ended by signal {signal}"),
             Ending::TimedOut => "took longer than allowed and was ended".to_owned(),
@@ -63,7 +63,7 @@ impl BuildProgramResult {
 }
 
 impl BuildLauncher {
-    /// Creates a value that works through this launcher until the flag is set.
+    /// Uses this launcher until the flag is set.
     pub fn new(launcher: Launcher, interrupted: Arc<AtomicBool>) -> BuildLauncher {
         BuildLauncher { launcher, interrupted }
     }

@@ -72,9 +72,9 @@ impl Cache {
         self.folder.join("tree")
     }
 
-    /// Replaces the first tree by the second, until [`Cache::back`] is called. It has the same path, so that paths
+    /// Replaces the first tree by the second, until [`Cache::use_first_tree`] is called. It has the same path, so that paths
     /// inside builds are equal. Returns whether a second tree already existed.
-    pub fn aside(&self) -> Result<bool, Fault> {
+    pub fn use_second_tree(&self) -> Result<bool, Fault> {
         let [tree, first, second] = self.trees();
         rename(&tree, &first)?;
         let known = second.exists();
@@ -85,7 +85,7 @@ impl Cache {
     }
 
     /// Moves both trees back to their usual paths.
-    pub fn back(&self) -> Result<(), Fault> {
+    pub fn use_first_tree(&self) -> Result<(), Fault> {
         let [tree, first, second] = self.trees();
         if first.exists() {
             if tree.exists() {
@@ -102,7 +102,7 @@ impl Cache {
         ["tree", "tree.first", "tree.second"].map(|name| self.folder.join(name))
     }
 
-    /// Restores the trees after a process was killed between [`Cache::aside`] and [`Cache::back`].
+    /// Restores the trees after a process was killed between [`Cache::use_second_tree`] and [`Cache::use_first_tree`].
     fn recover(&self) -> Result<(), Fault> {
         let [tree, first, _] = self.trees();
         let building = self.folder.join("building");
@@ -111,7 +111,7 @@ impl Cache {
             fs::remove_dir_all(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
             fs::remove_file(&building).map_err(|error| Fault::unwritable(&building, error))?;
         }
-        self.back()
+        self.use_first_tree()
     }
 
     /// Returns the path of a version's log.
@@ -171,19 +171,20 @@ impl Cache {
         match shared.join("built").join(digest).is_dir() || transfer(&self.folder, shared, digest)? {
             true => Ok(()),
             false => Err(Fault::usage(format!(
-                "the artefacts ‘{digest}’ changed while they were copied to ‘{}’",
+                "the artefacts ‘{digest}’ are incomplete or changed, and could not be copied to ‘{}’; repeat the command, \
+                 which builds them again",
                 shared.display()
             ))),
         }
     }
 
-    fn recipe(&self, essence: &str) -> PathBuf {
-        self.folder.join("recipes").join(digest(essence))
+    fn recipe(&self, build_key: &str) -> PathBuf {
+        self.folder.join("recipes").join(digest(build_key))
     }
 
     /// Returns the artefacts of an earlier build with the same input.
-    pub fn find(&self, essence: &str) -> Result<Option<Artefacts>, Fault> {
-        let recipe = self.recipe(essence);
+    pub fn find(&self, build_key: &str) -> Result<Option<Artefacts>, Fault> {
+        let recipe = self.recipe(build_key);
         let text = fs::read_to_string(&recipe).unwrap_or_default();
         let Ok(found) = serde_json::from_str::<Artefacts>(&text) else { return Ok(None) };
         // The modification time of the recipe file records its last use. A failure is ignored, because a read-only
@@ -194,8 +195,8 @@ impl Cache {
     }
 
     /// Records the artefacts that a build of this input produced.
-    pub fn remember(&self, essence: &str, artefacts: &Artefacts) -> Result<(), Fault> {
-        self.write(&self.recipe(essence), serde_json::to_string(artefacts).unwrap_or_default().as_bytes())
+    pub fn remember(&self, build_key: &str, artefacts: &Artefacts) -> Result<(), Fault> {
+        self.write(&self.recipe(build_key), serde_json::to_string(artefacts).unwrap_or_default().as_bytes())
     }
 
     fn write(&self, path: &Path, text: &[u8]) -> Result<(), Fault> {

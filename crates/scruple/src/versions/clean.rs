@@ -21,14 +21,14 @@ pub struct FreedSpace {
 }
 
 /// Removes the builds of the repository with this folder: those that were not used within the given time, or else all
-/// of them with the tree and the mirror. With `only_say`, removes nothing. Readings stay in the store, and removed
+/// of them with the tree and the mirror. With `dry_run`, removes nothing. Readings stay in the store, and removed
 /// builds are made again when they are needed.
-pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> Result<FreedSpace, Fault> {
+pub fn clean(folder: PathBuf, older_than: Option<Duration>, dry_run: bool) -> Result<FreedSpace, Fault> {
     let cache = Cache::take(folder, &[])?;
     let before = size(cache.folder());
     let builds = entries(&cache.folder().join("built")).len();
     let Some(age) = older_than else {
-        if !only_say {
+        if !dry_run {
             let folder = cache.folder();
             fs::remove_dir_all(folder).map_err(|error| Fault::unwritable(folder, error))?;
         }
@@ -53,7 +53,7 @@ pub fn clean(folder: PathBuf, older_than: Option<Duration>, only_say: bool) -> R
     let gone: Vec<PathBuf> =
         stale.into_iter().chain(built.iter().cloned()).chain(lists).chain(logs).collect();
     let bytes = gone.iter().map(|path| size(path)).sum();
-    if !only_say {
+    if !dry_run {
         for path in &gone {
             let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
             removed.map_err(|error| Fault::unwritable(path, error))?;

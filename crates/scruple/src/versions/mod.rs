@@ -49,10 +49,10 @@ pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
 impl Starter {
     /// Locks the folder of a repository's builds, and starts the launcher there.
     pub fn take(self, place: &str) -> Result<(Cache, BuildLauncher), Fault> {
-        let hands = BuildLauncher::new(self.launcher, self.interrupted);
+        let launcher = BuildLauncher::new(self.launcher, self.interrupted);
         let folder = folder_of(place)?;
-        let launchers: Vec<i32> = self.weighing.into_iter().chain([hands.pid()]).collect();
-        Ok((Cache::take(folder, &launchers)?, hands))
+        let launchers: Vec<i32> = self.weighing.into_iter().chain([launcher.pid()]).collect();
+        Ok((Cache::take(folder, &launchers)?, launcher))
     }
 }
 

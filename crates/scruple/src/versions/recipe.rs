@@ -52,7 +52,7 @@ pub struct Effective {
     /// The parameter that is the size of the work.
     pub size: Option<String>,
     /// A text that differs between different builds of the same tree.
-    pub essence: String,
+    pub settings_key: String,
 }
 
 /// A recipe whose overlays are resolved to commits, and whose tools are identified.
@@ -152,11 +152,11 @@ impl Resolved {
                 texts.push(text);
             }
         }
-        let essence = format!(
+        let settings_key = format!(
             "{:?}",
             (&texts, &replace, steps, &env, &recipe.artefacts, &recipe.check, recipe.clean, &self.tools)
         );
         let (steps, env) = (steps.clone(), env.into_iter().collect());
-        Effective { patches, replace, steps, env, params, size: recipe.size.clone(), essence }
+        Effective { patches, replace, steps, env, params, size: recipe.size.clone(), settings_key }
     }
 }

@@ -96,7 +96,7 @@ fn here(config: &Config) -> Result<String, Fault> {
 }
 
 /// Replaces `{here}` by the folder in all shell commands of a recipe, and in its variables.
-pub fn put_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
+pub fn substitute_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
     let folder = here(config)?;
     let variables = recipe.overlays.iter_mut().flat_map(|overlay| overlay.env.values_mut());
     for value in recipe.env.values_mut().chain(variables) {
@@ -153,7 +153,7 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<SubjectTemplate>, Fault
 }
 
 /// Checks that the size of the work is a parameter of a command, and a whole number wherever it is set.
-pub fn check_size(recipe: &Recipe, subjects: &[SubjectTemplate]) -> Result<(), Fault> {
+pub fn check_work_size(recipe: &Recipe, subjects: &[SubjectTemplate]) -> Result<(), Fault> {
     let Some(size) = &recipe.size else { return Ok(()) };
     let braced = format!("{{{size}}}");
     let names = |template: &&SubjectTemplate| {

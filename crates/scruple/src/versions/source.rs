@@ -81,11 +81,11 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
 
 impl Source {
     /// Opens the repository. A remote repository is mirrored below `folder` first.
-    pub fn open(place: &str, folder: &Path, hands: &mut BuildLauncher) -> Result<Source, Fault> {
+    pub fn open(place: &str, folder: &Path, launcher: &mut BuildLauncher) -> Result<Source, Fault> {
         let mut remarks = Vec::new();
         let url = is_url(place);
         let local = match url {
-            true => mirror(place, folder, hands, &mut remarks)?,
+            true => mirror(place, folder, launcher, &mut remarks)?,
             false => PathBuf::from(place),
         };
         let repository = Repository::at(&local);
@@ -125,13 +125,10 @@ impl Source {
 
     /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
-        let peeled = format!("{revision}^{{commit}}");
-        self.repository.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled]).map_err(
-            |refused| match refused {
-                Refused::Said(_) => self.unknown(revision),
-                refused => refused.fault(""),
-            },
-        )
+        self.repository.commit(revision).map_err(|refused| match refused {
+            Refused::Said(_) => self.unknown(revision),
+            refused => refused.fault(""),
+        })
     }
 
     /// Creates the error for an unknown revision.
@@ -231,7 +228,7 @@ pub fn unlock(git: &Path) -> std::io::Result<()> {
 fn mirror(
     url: &str,
     folder: &Path,
-    hands: &mut BuildLauncher,
+    launcher: &mut BuildLauncher,
     remarks: &mut Vec<(&'static str, String)>,
 ) -> Result<PathBuf, Fault> {
     let (there, log) = (folder.join("mirror.git"), folder.join("fetch.log"));
@@ -252,8 +249,8 @@ fn mirror(
     };
     let words: Vec<&str> = git.iter().chain(doing).copied().collect();
     let within = if known { there.as_path() } else { folder };
-    let ran = hands.run(&BuildProgram { words: &words, folder: within, env: &[], log: &log, limit })?;
-    if ran.well() {
+    let ran = launcher.run(&BuildProgram { words: &words, folder: within, env: &[], log: &log, limit })?;
+    if ran.succeeded() {
         if !known {
             std::fs::rename(&partial, &there).map_err(|error| Fault::unwritable(&there, error))?;
         }
@@ -262,7 +259,7 @@ fn mirror(
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     let said = text.get(began..).unwrap_or("").lines().find(|line| line.contains("fatal: ")).unwrap_or("");
     let said = said.trim_start_matches("fatal: ").trim();
-    let said = if said.is_empty() { ran.how() } else { said.to_owned() };
+    let said = if said.is_empty() { ran.ending_text() } else { said.to_owned() };
     if known {
         remarks.push((
             "not-fetched",

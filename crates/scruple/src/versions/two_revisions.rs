@@ -97,11 +97,11 @@ pub fn choose(
     recipe: Recipe,
     starter: Starter,
 ) -> Result<ChosenVersions, Fault> {
-    let (cache, mut hands) = starter.take(place)?;
-    let source = Source::open(place, cache.folder(), &mut hands)?;
+    let (cache, mut launcher) = starter.take(place)?;
+    let source = Source::open(place, cache.folder(), &mut launcher)?;
     let head = source.commit("HEAD")?;
     let resolved = recipe.resolve(&source)?;
-    let mut builder = VersionBuilder::new(cache, hands, resolved, source.origin());
+    let mut builder = VersionBuilder::new(cache, launcher, resolved, source.origin());
     builder.prepare_tree(&head)?;
     let mut remarks = Vec::new();
     let reference = match revisions.base {
@@ -253,14 +253,17 @@ fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptanc
     Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 
-/// Builds a version, in the second tree if `aside`.
+/// Builds a version, in the second tree if `in_second_tree`.
 pub fn ready(
     builder: &mut VersionBuilder,
     (label, commit): (String, String),
-    aside: bool,
+    in_second_tree: bool,
 ) -> Result<Built, Fault> {
     let tree = tree(builder, &label, &commit)?;
-    let built = if aside { builder.build_aside(&commit, &tree) } else { builder.build(&commit, &tree) };
+    let built = match in_second_tree {
+        true => builder.build_in_second_tree(&commit, &tree),
+        false => builder.build(&commit, &tree),
+    };
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {

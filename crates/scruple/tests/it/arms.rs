@@ -230,12 +230,12 @@ fn failing(arm: Arm, pass: &str, from: usize) -> Arm {
 }
 
 #[test]
-fn a_command_that_fails_at_once_ends_the_run_with_its_own_words() {
+fn a_command_that_fails_at_once_ends_the_run_with_its_error_output() {
     let answer = old_and_new(arm(1.0, 1), failing(arm(1.0, 2), "memory", 0), &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
         no such thing
         sorry
     ");
@@ -287,7 +287,7 @@ fn ignored_failures_are_reported() {
 }
 
 #[test]
-fn death_by_a_signal_names_the_signal() {
+fn an_end_by_a_signal_names_the_signal() {
     let killed = arm(1.0, 2).each("memory", |_, entry| entry["signal"] = json!(11));
     let answer = old_and_new(arm(1.0, 1), killed, &["-r", "16"]);
     assert_snapshot!(answer.exchange(), @r"

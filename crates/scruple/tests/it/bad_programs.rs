@@ -32,14 +32,14 @@ fn a_script_whose_interpreter_is_not_there_cannot_be_executed() {
 }
 
 #[test]
-fn a_program_that_fails_or_dies_is_reported_with_its_last_output() {
+fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     let place = Place::new();
     place.shell_script("fails", "echo it is all wrong >&2; exit 3");
     place.shell_script("dies", "kill -SEGV $$");
     assert_snapshot!(run(&place, &["./fails"]).exchange(), @r"
     exit 4
     --- stderr
-    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); it said:
+    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
         it is all wrong
     ");
     assert_snapshot!(run(&place, &["./dies"]).exchange(), @r"

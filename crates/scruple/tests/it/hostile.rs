@@ -43,7 +43,7 @@ fn a_callers_variables_do_not_name_another_repository() {
 }
 
 #[test]
-fn a_name_steers_neither_a_terminal_nor_a_reader() {
+fn a_name_controls_neither_a_terminal_nor_the_direction_of_writing() {
     let place = Place::new();
     let name = "a\u{1b}]0;title\u{7}\u{202e}b\u{9b}31m";
     let words = ["run", "--color=always", "--time-only", "-r", "1", "-n", name, "true"];

@@ -178,7 +178,7 @@ fn private_dirty_memory_is_what_a_program_touched() {
 }
 
 #[test]
-fn a_running_process_can_be_looked_at_and_watched() {
+fn a_running_process_can_be_examined_and_watched() {
     use std::io::{BufRead, BufReader};
     let place = Place::new();
     let program = place.compile("touch", TOUCH, &[]);
@@ -243,7 +243,7 @@ fn a_heap_that_grows_with_the_work_is_a_leak() {
 }
 
 #[test]
-fn a_heap_that_stays_is_none() {
+fn a_heap_of_constant_size_is_no_leak() {
     let place = Place::new();
     assert_snapshot!(leaks(&place, &heap_of(|n| 50_000 + n % 7), &["--check"]).exchange(), @r"
     exit 0
@@ -364,7 +364,7 @@ fn without_a_runtime_the_allocator_is_used_and_that_is_reported() {
 }
 
 #[test]
-fn requests_for_a_verdict_that_none_can_give() {
+fn searches_for_leaks_that_can_have_no_verdict_are_refused() {
     let said = |words: &[&str]| Place::new().run(["inspect", "leak"].iter().chain(words)).stderr;
     assert_snapshot!(said(&["--sizes", "1,2,8", "--", "true"]), @r"error: the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}");
     assert_snapshot!(said(&["--sizes", "1,2,4", "--", "true", "{size}"]), @r"error: at least four sizes are needed, the largest at least four times the smallest, such as --sizes 1000,2000,4000,8000,16000");

@@ -74,7 +74,7 @@ fn with_outliers(arm: Arm) -> Arm {
 }
 
 #[test]
-fn pages_of_runs_are_well_at_every_width_in_light_and_dark() {
+fn pages_of_runs_have_no_findings_at_any_width_in_light_and_dark() {
     let place = Place::new();
     let arms = [
         ("old", with_outliers(noisy_arm(1.0, 1, 0.01))),
@@ -124,7 +124,7 @@ fn pages_of_runs_are_well_at_every_width_in_light_and_dark() {
 }
 
 #[test]
-fn pages_of_cases_are_well() {
+fn pages_of_cases_have_no_findings() {
     let place = Place::new();
     let cases: Vec<String> = (0..12)
         .map(|i| format!(r#"{{"name": "group/case {i}", "cost": {}, "bytes": {i}}}"#, 50 + i))
@@ -136,7 +136,7 @@ fn pages_of_cases_are_well() {
 }
 
 #[test]
-fn pages_of_loads_are_well() {
+fn pages_of_loads_have_no_findings() {
     let place = Place::new();
     load::script(&place, &[("new", load::windows(200)), ("o<d", load::windows(300))]);
     let answer = place.run(load::load(&["--label", "both", "--against", "o<d=:10"]));
@@ -145,7 +145,7 @@ fn pages_of_loads_are_well() {
 }
 
 #[test]
-fn pages_of_gates_are_well() {
+fn pages_of_gates_have_no_findings() {
     let place = Place::new();
     let worse = arm(1.0, 2).with("counting", "malloc.bytes", |_| 5000.0);
     place.script(&[("old", noisy_arm(1.0, 1, 0.01)), (HOSTILE[0], worse)]);
@@ -161,7 +161,7 @@ fn pages_of_gates_are_well() {
 }
 
 #[test]
-fn pages_of_histories_are_well() {
+fn pages_of_histories_have_no_findings() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000, 1000, 2000]);
@@ -200,7 +200,7 @@ fn several_runs_are_compared_with_the_first() {
 }
 
 #[test]
-fn pages_of_searches_for_leaks_are_well() {
+fn pages_of_searches_for_leaks_have_no_findings() {
     let place = Place::new();
     let of = |n: u32| {
         let readings = serde_json::json!({"heap.live": 50_000 + 40 * n, "gc.count": 40, "gc.major": 6});

@@ -58,7 +58,7 @@ fn a_first_run_much_slower_than_the_rest() {
     let said = remarks(arm(1.0, 1), waiting);
     assert!(
         !said.iter().any(|remark| remark.starts_with("cold-start")),
-        "a busy core is no cold cache: {said:?}"
+        "a busy core does not mean that files were not in memory: {said:?}"
     );
     let nothing_read = slow().with("timing", "io.read", |_| 0.0);
     assert!(!remarks(arm(1.0, 1), nothing_read).iter().any(|remark| remark.starts_with("cold-start")));
@@ -68,8 +68,8 @@ fn a_first_run_much_slower_than_the_rest() {
     assert_eq!(
         remarks(arm(1.0, 1), cold),
         [
-            "cold-start: the first run of ‘new’ was much slower than the rest: a cold cache? -w 3 warms it up first, \
-             or -p can clear caches before each run"
+            "cold-start: the first launch of ‘new’ was much slower than the rest, probably because its files were not in \
+             memory yet: -w 3 launches it without measuring first, or -p can clear caches before each launch"
         ]
     );
 }

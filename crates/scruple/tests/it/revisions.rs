@@ -87,7 +87,7 @@ fn a_change_that_the_times_of_the_files_hide_is_seen() {
 }
 
 #[test]
-fn one_build_of_each_version_does_not_show_whether_a_dearer_build_pays_off() {
+fn one_build_of_each_version_does_not_show_whether_a_more_costly_build_pays_off() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_program("slow", 10, 100, "usleep(60000);");

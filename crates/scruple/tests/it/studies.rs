@@ -74,7 +74,7 @@ fn bytes_are_those_of_weigh_and_a_limit_fails_the_build() {
 }
 
 #[test]
-fn a_harness_that_takes_itself_off_stands_beside_criterion() {
+fn a_harness_that_subtracts_its_own_cost_is_shown_beside_criterion() {
     let Some(said) = study("simmons-2014-criterion-tare") else { return };
     // Criterion itself fails if a busy machine lets it take too few samples in its time.
     match said.row("under criterion: identity").1.contains("Statistics.Quantile") {

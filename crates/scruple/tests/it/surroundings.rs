@@ -72,7 +72,7 @@ fn output_is_shown_only_where_it_is_asked_for() {
 }
 
 #[test]
-fn outputs_are_compared_by_what_they_are_not_how_long() {
+fn outputs_are_compared_by_their_content_and_not_by_their_length() {
     let place = Place::new();
     place.shell_script("self", "echo $$");
     let codes = |words: &[&str]| {
@@ -141,7 +141,7 @@ fn a_hook_that_fails_ends_the_run_and_is_named() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_no_error() {
     let place = Place::new();
     let mut command = place.command(["run", "--no-store", "-r", "3", "true"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("scruple runs");

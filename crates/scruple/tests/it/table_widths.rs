@@ -21,7 +21,7 @@ fn widest(text: &str) -> usize {
 }
 
 #[test]
-fn sixty_columns_drop_the_picture_and_shorten_names() {
+fn sixty_columns_drop_the_histogram_and_shorten_names() {
     let answer = show("60");
     assert_snapshot!(answer.stdout, @"
     2 commands · 20 blocks, interleaved · seed 1
@@ -40,7 +40,7 @@ fn sixty_columns_drop_the_picture_and_shorten_names() {
 }
 
 #[test]
-fn eighty_columns_are_kept_to() {
+fn no_line_is_wider_than_eighty_columns() {
     let answer = show("80");
     assert!(widest(&answer.stdout) <= 80, "{}", answer.stdout);
     assert_snapshot!(answer.stdout, @"
@@ -92,7 +92,7 @@ fn there_is_no_colour_without_a_terminal() {
 }
 
 #[test]
-fn colour_can_be_had_always() {
+fn colour_can_be_forced() {
     let text = coloured(&["--color=always"], &[("NO_COLOR", "1")]);
     assert_snapshot!(text.replace('\u{1b}', "␛"), @r"
     2 commands · 10 blocks, interleaved · seed 1
@@ -106,7 +106,7 @@ fn colour_can_be_had_always() {
 }
 
 #[test]
-fn colour_can_be_had_never_and_no_color_is_honoured() {
+fn colour_can_be_disabled_and_no_color_is_respected() {
     let forced = [("CLICOLOR_FORCE", "1")];
     assert!(coloured(&[], &forced).contains('\u{1b}'));
     assert!(!coloured(&["--color=never"], &forced).contains('\u{1b}'));

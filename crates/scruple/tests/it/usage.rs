@@ -43,7 +43,7 @@ fn programs_that_cannot_be_run() {
 }
 
 #[test]
-fn commands_that_are_none() {
+fn commands_that_are_empty_or_missing() {
     assert_snapshot!(refusal(&[""]), @r"error: an empty command cannot be weighed: name a program");
     assert_snapshot!(refusal(&["true 'open"]), @r"error: ‘true 'open’ has a quote that does not end: close it");
     assert_snapshot!(refusal(&["-N", "sort < big.txt"]), @r"error: ‘sort < big.txt’ uses ‘<’, which only a shell understands: add -S sh to run it in one (its cost is then shown), or quote it");
@@ -67,7 +67,7 @@ fn limits_that_mean_nothing() {
 }
 
 #[test]
-fn margins_that_are_none() {
+fn margins_that_are_invalid() {
     for margin in ["0", "-1%", "100%", "two", "nan"] {
         let said = refusal(&[&format!("--margin={margin}"), "true"]);
         assert_eq!(
@@ -78,7 +78,7 @@ fn margins_that_are_none() {
 }
 
 #[test]
-fn numbers_of_blocks_that_are_none() {
+fn numbers_of_blocks_that_are_invalid() {
     assert_snapshot!(refusal(&["-r", "0", "true"]), @r"error: zero launches cannot be measured: give -r or -M at least 1");
     assert_snapshot!(refusal(&["-m", "20", "-M", "10", "true"]), @r"error: -m asks for more blocks than -M allows: raise -M or lower -m");
     assert!(refusal(&["-r", "-3", "true"]).contains("unexpected argument '-3'"));
@@ -86,7 +86,7 @@ fn numbers_of_blocks_that_are_none() {
 }
 
 #[test]
-fn times_that_are_none() {
+fn times_that_are_invalid() {
     assert_snapshot!(refusal(&["--budget", "soon", "true"]), @r"error: ‘soon’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
     assert_snapshot!(refusal(&["--budget", "0", "true"]), @r"error: ‘0’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
     assert_snapshot!(refusal(&["--time-limit", "3 MB", "true"]), @r"error: ‘3 MB’ is not a duration: give one of more than zero in ns, us, ms, s, min or h, such as 60s or 1.5min");
@@ -94,8 +94,8 @@ fn times_that_are_none() {
 
 #[test]
 fn inputs_that_are_not_there() {
-    assert_snapshot!(refusal(&["--input", "nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
-    assert_snapshot!(refusal(&["--input", "pipe:nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2)");
+    assert_snapshot!(refusal(&["--input", "nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2); name a file that can be read");
+    assert_snapshot!(refusal(&["--input", "pipe:nothing.txt", "true"]), @r"error: cannot read the input ‘[place]/nothing.txt’: No such file or directory (os error 2); name a file that can be read");
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn hooks_and_names_that_do_not_fit_the_commands() {
 }
 
 #[test]
-fn cores_that_are_none() {
+fn cores_that_do_not_exist() {
     assert_snapshot!(refusal(&["--shield=first", "true"]), @r"error: ‘first’ is not a core’s number: write --shield=0,1");
     assert_snapshot!(refusal(&["--shield=999999", "true"]), @r"error: there is no core 999999 on this machine: `lscpu` lists them");
 }

@@ -78,8 +78,8 @@ fn a_difference_that_may_be_below_the_margin_is_small() {
       old  3.983 ms  [3.968, 4.011]  █▂▁▄▁▃                                reference
       new  4.085 ms  [4.069, 4.105]       ▄ ▅▅▅█▇  +2.29 % [+2.00, +2.78]  slightly slower
 
-    ‘new’ takes more wall time than ‘old’ by an amount that is not zero, but may be below 2.0 % (95.2 %
-    sure: +1.82 % to +2.67 %, 20 blocks).
+    ‘new’ takes more wall time than ‘old’, but the difference may be below 2.0 % (95.2 % sure: +1.82 %
+    to +2.67 %, 20 blocks).
     ");
 }
 

@@ -1,6 +1,7 @@
-//! Finds the callers of functions whose calls are only counted: every place where the text calls a name was executed so
-//! often, and if these numbers make the number of calls of the only function with that name, they are its callers. A
-//! function that one place hands to a built-in method, and that nothing else mentions, has its other calls from there.
+//! Finds the callers of functions of which only the number of calls is known. For every place where the text calls a
+//! name, it is known how often the place was executed. If these numbers add up to the calls of the only function with
+//! that name, these places are its callers. If only one place passes a function to a built-in method, and nothing else
+//! mentions the function, its remaining calls come from there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +27,7 @@ pub(super) struct Callees {
     pub handed: BTreeSet<(String, String)>,
     /// The same for functions that have a name, which others may use, too.
     pub handed_by_name: BTreeSet<(String, String)>,
-    /// The names that it uses otherwise: the functions may be called from anywhere then.
+    /// The names that it uses in other ways. Functions with these names may be called from anywhere.
     pub mentioned: BTreeSet<String>,
 }
 

@@ -81,7 +81,7 @@ void spawned(int child, const char *path, uint32_t since) { announce(child, path
 
 void *before_exec(const char *path) { return announce(system_pid(), path, before_spawn()); }
 
-/* The announcement shows it. */
+/* The announcement remains, so that the reader reports the program. */
 void cannot_follow(void) {}
 
 /* Cancels the announcement. */

@@ -211,7 +211,7 @@ impl SitesReader {
             frames.extend(self.frames(*place).iter().cloned());
         }
         let passing = frames.iter().take_while(|frame| is_allocator(&frame.name)).count();
-        // An allocator without callers is shown: something must have the bytes.
+        // If no caller of an allocator is known, the allocator is shown: the bytes must be attributed to something.
         let passing = if passing == frames.len() { passing.saturating_sub(1) } else { passing };
         let outer = callers.missing.map(|why| format!("(callers unknown: {why})"));
         let outer = outer.map(|name| SiteFrame { name, ..SiteFrame::default() });

@@ -5,8 +5,8 @@ use crate::memory_map::MemoryMap;
 use scruple_core::sample::Reading;
 use serde::{Deserialize, Serialize};
 
-/// Everything from which the sheet of a server is computed. A field that is unknown or missing is an error: a reason that
-/// got lost would show figures that are not known.
+/// Everything from which the sheet of a server is computed. A field that is unknown or missing is an error: if a
+/// reason were lost, figures would be shown that are not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Account {

@@ -1,7 +1,7 @@
 //! Publishes a thread's figures while the load runs.
 
-use super::super::record::Recorder;
 use super::super::shared::LiveFigures;
+use super::super::thread_record::Recorder;
 use std::sync::atomic::Ordering;
 
 impl LiveFigures {

@@ -3,8 +3,8 @@
 use super::super::clock;
 use super::super::failure::Failure;
 use super::super::http2;
-use super::super::record::{Exchange, NOBODY};
 use super::super::request::Request;
+use super::super::thread_record::{Exchange, NOBODY};
 use super::{DueRequest, Generator};
 
 impl Generator {

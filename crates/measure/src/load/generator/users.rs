@@ -5,10 +5,10 @@
 
 use super::super::failure::Failure;
 use super::super::plan::RequestOrder;
-use super::super::record::Exchange;
 use super::super::request::Request;
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
+use super::super::thread_record::Exchange;
 use super::DueRequest;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;

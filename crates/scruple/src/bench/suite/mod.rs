@@ -26,7 +26,7 @@ pub use programs::BenchSide;
 pub use record::SuiteRecord;
 pub use same_iterations::KnownIterations;
 
-pub use crate::command::session::Stop;
+pub use crate::command::passes::Stop;
 
 use crate::address::StoreAddress;
 use crate::farm::send_command_line::MeasuredByNodes;

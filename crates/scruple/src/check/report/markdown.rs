@@ -1,7 +1,7 @@
 //! Writes the gate as a comment on a pull request: regressions first, the rest folded, short enough for any forge.
 
-use super::origin_words;
 use super::terminal::words;
+use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::budget::Kept;
@@ -40,8 +40,8 @@ pub fn text(summary: &GateSummary) -> String {
         let (text, arm) = (cell(&limit.text), cell(&limit.arm));
         let _ = writeln!(
             out,
-            "- Limit {text}: **{}** by {arm}: {}{accepted}",
-            limit.kept.word(),
+            "- Limit {text}: **{}** {arm}: {}{accepted}",
+            outcome_of_limit(limit.kept),
             prose(&limit.found)
         );
     }

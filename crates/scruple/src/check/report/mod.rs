@@ -8,9 +8,10 @@ pub mod page;
 pub mod sarif;
 pub mod terminal;
 
-use super::explained::RegressionOrigin;
+use super::origins::RegressionOrigin;
 use super::summary::{GateSummary, WeighedRun};
 use crate::render::export::Formats;
+use scruple_core::budget::Kept;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their file names.
@@ -22,6 +23,11 @@ pub const FORMATS: Formats<fn(&GateSummary, &[WeighedRun]) -> String, 6> = [
     ("sarif", |summary, _| sarif::text(summary)),
     ("svg", |summary, _| badge::text(summary)),
 ];
+
+/// Describes the outcome of a limit. The name of the arm follows.
+fn outcome_of_limit(kept: Kept) -> String {
+    format!("{} {}", kept.word(), if kept == Kept::CantTell { "for" } else { "by" })
+}
 
 /// Returns the name of a function, and its additional cost with the place where the change touches it.
 fn origin_words(origin: &RegressionOrigin) -> (String, String) {

@@ -87,7 +87,7 @@ fn cells(row: &FoundRow) -> Vec<Cell> {
     };
     let why = row.finding.why.as_ref().map(|why| Span::new(sentence(&why.to_string()), Tone::Same));
     vec![
-        Cell::text(name(&row.finding.subject)),
+        Cell::code(name(&row.finding.subject)),
         Cell::text(sentence(&row.title)),
         Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("informs: ")), tone) },
         Cell::text(sentence(&row.before)),
@@ -101,7 +101,7 @@ fn limits(summary: &GateSummary) -> Option<Section> {
         let accepted = limit.accepted.as_ref().map(|why| format!("; accepted: {why}")).unwrap_or_default();
         vec![
             Cell::text(sentence(&limit.text)),
-            Cell::text(name(&limit.arm)),
+            Cell::code(name(&limit.arm)),
             Cell::toned(limit.kept.word(), tone(limit.kept)),
             Cell::text(sentence(&format!("{}{accepted}", limit.found))),
         ]

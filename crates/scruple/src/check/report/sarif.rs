@@ -2,7 +2,7 @@
 //! change touches. A regression without known lines has no result, because a wrong line is worse than none.
 
 use super::origin_words;
-use crate::check::explained::RegressionOrigin;
+use crate::check::origins::RegressionOrigin;
 use crate::check::summary::GateSummary;
 use crate::render::json::inert;
 use crate::render::title;

@@ -1,6 +1,6 @@
 //! Writes the gate for a terminal.
 
-use super::origin_words;
+use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -36,9 +36,9 @@ pub fn text(summary: &GateSummary, width: usize) -> String {
         let style = self::style(limit.kept);
         let accepted = limit.accepted.as_ref().map_or_else(String::new, |why| format!("; accepted: {why}"));
         let line = format!(
-            "Limit {}: {} by ‘{}’: {}{accepted}",
+            "Limit {}: {} ‘{}’: {}{accepted}",
             limit.text,
-            limit.kept.word(),
+            outcome_of_limit(limit.kept),
             limit.arm,
             limit.found
         );

@@ -7,7 +7,7 @@ use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
 use crate::render::chart;
-use crate::render::flame::{self, FlameBox};
+use crate::render::flame_graph::{self, FlameBox};
 use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
     html, name, sentence,
@@ -216,12 +216,12 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
             parent: one.parent,
         })
         .collect();
-    let layout = flame::layout(&frames, LEAST);
+    let layout = flame_graph::layout(&frames, LEAST);
     let boxes: Vec<Stacked> = layout
         .boxes
         .iter()
         .map(|placed| {
-            let one = &contexts[placed.frame];
+            let one = &contexts[placed.index];
             Stacked {
                 from: placed.from,
                 wide: placed.wide,

@@ -32,7 +32,7 @@ const ENDING: Duration = Duration::from_secs(10);
 const ARRAY: usize = 1000;
 
 /// The number of lines of a Slurm program's error message that are shown.
-const SAID: usize = 3;
+const LINES: usize = 3;
 
 /// A farm that is a Slurm cluster.
 pub struct Slurm {
@@ -305,7 +305,9 @@ impl Dispatch for Slurm {
             command.args(["-p", partition]);
         }
         let said = ask(&mut command, None).map_err(|why| {
-            Fault::usage(format!("Slurm does not answer: {why}; can jobs be submitted from this machine?"))
+            Fault::usage(format!(
+                "Slurm does not answer: {why}; check that jobs can be submitted from this machine"
+            ))
         })?;
         let wanted = self.words.iter().find_map(|word| word.strip_prefix("--constraint="));
         let named = self.words.iter().any(|word| word.starts_with("-p") || word.starts_with("--partition"));
@@ -378,7 +380,7 @@ fn ask(command: &mut Command, input: Option<&str>) -> Result<String, String> {
     let said = String::from_utf8_lossy(&output.stderr);
     // The last lines may only say where the help is.
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = lines[lines.len().saturating_sub(SAID)..].join("; ");
+    let said = lines[lines.len().saturating_sub(LINES)..].join("; ");
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => Err(format!("{name}: {said}")),

@@ -41,7 +41,7 @@ impl Ssh {
 
     /// Starts the units of a stage. GNU parallel writes its log to `log`.
     fn start(&self, order: &WorkOrder<'_>, units: &[&String], log: &Path) -> Result<Child, Fault> {
-        let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; is it installed?"));
+        let failed = |error| Fault::usage(format!("cannot start GNU parallel: {error}; install it"));
         let folder = order.folder.path().display().to_string();
         let folder = shell_words::quote(&folder);
         let beside = if order.pairs { self.second_host_arguments(order) } else { String::new() };

@@ -35,8 +35,8 @@ impl Adoption<'_> {
             if let UnitOutcome::Built(artefacts) = &told.found {
                 ready += 1;
                 let tree = self.building.builds.tree(&commit);
-                let essence = self.building.builds.builder.build_key(&commit, &tree);
-                self.building.builds.builder.cache.remember(&essence, artefacts)?;
+                let build_key = self.building.builds.builder.build_key(&commit, &tree);
+                self.building.builds.builder.cache.remember(&build_key, artefacts)?;
             } else {
                 failed += 1;
             }

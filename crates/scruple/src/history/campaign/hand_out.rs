@@ -100,7 +100,7 @@ impl Campaign {
             }
         };
         let stages = batch.stages();
-        folder.forgive(&stages.concat());
+        folder.clear_failures(&stages.concat());
         let environment = environment_as_text(&self.instruments);
         farm.run(&WorkOrder {
             folder: &folder,

@@ -220,7 +220,7 @@ impl Journal {
             }
         }
         remarks::end(&mut self.history);
-        let stored = stored.and_then(|()| Ok(self.store.rest_history(&self.history.run)?));
+        let stored = stored.and_then(|()| Ok(self.store.pause_history(&self.history.run)?));
         result.and(stored)
     }
 

@@ -75,7 +75,7 @@ impl Visits<'_> {
             }
         };
         if let Some((state, why)) = self.objection(index, (subject, launch), pass, &job, &weighing)? {
-            return self.reject(index, state, why, &weighing.last_words).map(|()| None);
+            return self.reject(index, state, why, &weighing.end_of_stderr).map(|()| None);
         }
         if weighing.left_behind > 0 {
             let text =

@@ -343,7 +343,7 @@ fn course(series: &Series) -> Vec<Cell> {
     let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), relative_spread);
     let points = series.points.iter().filter(|point| point.value.is_finite());
     let mut cells = vec![
-        Cell::text(name(&series.subject)),
+        Cell::code(name(&series.subject)),
         Cell::text(name(&crate::render::title(&series.metric))),
         Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
     ];

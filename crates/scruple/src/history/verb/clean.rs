@@ -42,12 +42,12 @@ pub fn clean(args: &CleanArgs) -> Result<Code, Fault> {
     fault.map_or(Ok(Code::Fine), Err)
 }
 
-fn line(folder: &Path, freed: &FreedSpace, only_say: bool) -> String {
+fn line(folder: &Path, freed: &FreedSpace, dry_run: bool) -> String {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     // The name of the folder consists of the repository's name and a digest.
     let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
     let size = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
-    let verb = if only_say { "would free" } else { "freed" };
+    let verb = if dry_run { "would free" } else { "freed" };
     let builds = if freed.builds == 1 { "build" } else { "builds" };
     let left = match freed.left {
         0 => String::new(),

@@ -85,7 +85,7 @@ fn write(
     let writers =
         usable.filter_map(|export| Some((export.path.as_path(), writer(&FORMATS, &export.format)?)));
     let writers: Vec<_> = writers.collect();
-    let aside = writers.iter().any(|(path, _)| *path == Path::new("-"));
+    let file_on_stdout = writers.iter().any(|(path, _)| *path == Path::new("-"));
     let texts = writers.into_iter().map(|(path, text)| (path, text(&page, args)));
     let unwritten = output::write_files(texts)?;
     let text = match pair {
@@ -96,7 +96,7 @@ fn write(
         None if args.json => page.json(),
         None => page.terminal(output::width()),
     };
-    output::print_beside(aside, &text)?;
+    output::print_beside(file_on_stdout, &text)?;
     unwritten.map_or(known, Err)
 }
 

@@ -5,7 +5,7 @@ use crate::profile::{CallProfile, FunctionSum};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
-use crate::render::flame;
+use crate::render::flame_graph;
 use scruple_core::explain::{Count, OwnCost};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
@@ -249,13 +249,13 @@ pub fn json(counted: &CallsReport<'_>) -> String {
 /// Draws a count by calling context as a flame graph.
 pub fn flame_graph(counted: &CallsReport<'_>) -> String {
     let drawn = counted.drawn();
-    let frames: Vec<flame::FlameBox> = counted
+    let frames: Vec<flame_graph::FlameBox> = counted
         .profile
         .nodes
         .iter()
         .map(|node| {
             let frame = &counted.profile.frames[node.frame];
-            flame::FlameBox {
+            flame_graph::FlameBox {
                 label: frame.name.clone(),
                 group: frame.object.clone(),
                 own: node.own.of(drawn) as f64,
@@ -264,5 +264,5 @@ pub fn flame_graph(counted: &CallsReport<'_>) -> String {
         })
         .collect();
     let title = format!("{}: {} by calling context", counted.profile.title, counted.profile.word(drawn));
-    flame::svg(&title, &frames, |value| count(value as u64))
+    flame_graph::svg(&title, &frames, |value| count(value as u64))
 }

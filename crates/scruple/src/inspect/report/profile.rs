@@ -5,8 +5,8 @@ use crate::render::bands;
 use crate::render::bands::Band;
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
-use crate::render::flame;
-use crate::render::flame::FlameBox;
+use crate::render::flame_graph;
+use crate::render::flame_graph::FlameBox;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;
@@ -206,7 +206,8 @@ fn frames(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<FlameBox> {
 
 /// Returns the cost centres, the most costly first.
 pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<CostCentreSum> {
-    let whole = [CostCentreOrder::Time, CostCentreOrder::Bytes].map(|by| flame::totals(&frames(profile, by)));
+    let whole =
+        [CostCentreOrder::Time, CostCentreOrder::Bytes].map(|by| flame_graph::totals(&frames(profile, by)));
     let mut found: BTreeMap<(String, &str), CostCentreSum> = BTreeMap::new();
     for (index, node) in profile.nodes.iter().enumerate() {
         let name = profile.label(index);
@@ -326,5 +327,5 @@ pub fn svg(title: &str, profile: &CostCentreProfile, by: CostCentreOrder) -> Str
         CostCentreOrder::Time => format!("{} ticks", grouped((part * whole as f64).round())),
         CostCentreOrder::Bytes => quantity((part * whole as f64).round(), &Unit::Bytes),
     };
-    flame::svg(&format!("{what} of ‘{title}’"), &frames(profile, by), written)
+    flame_graph::svg(&format!("{what} of ‘{title}’"), &frames(profile, by), written)
 }

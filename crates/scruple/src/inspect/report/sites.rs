@@ -7,7 +7,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
-use crate::render::flame;
+use crate::render::flame_graph;
 use scruple_core::harmless_text::plain;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
@@ -299,14 +299,14 @@ pub fn remarks(found: &CommandSites) -> Vec<String> {
 pub fn flame_graph(found: &CommandSites) -> String {
     let Some(sites) = found.processes.first() else { return String::new() };
     let title = format!("{}: bytes in use at the peak, by calling context", found.title);
-    flame::svg(&title, &frames(sites), |value| bytes(value as u64))
+    flame_graph::svg(&title, &frames(sites), |value| bytes(value as u64))
 }
 
 /// The boxes of the flame graph of a process.
-pub fn frames(sites: &HeapSites) -> Vec<flame::FlameBox> {
+pub fn frames(sites: &HeapSites) -> Vec<flame_graph::FlameBox> {
     let frame = |context: &SiteContext| {
         let frame = &sites.frames[context.frame];
-        flame::FlameBox {
+        flame_graph::FlameBox {
             label: if frame.line.is_some() { place(frame) } else { called(frame) },
             group: frame.object.clone().unwrap_or_default(),
             own: peak(&context.own) as f64,

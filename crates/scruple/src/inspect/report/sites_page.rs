@@ -4,7 +4,7 @@ use super::sites::{self, COLUMNS, share_of};
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::inspect::sites::CommandSites;
 use crate::render::export::Formats;
-use crate::render::flame;
+use crate::render::flame_graph;
 use crate::render::page::{
     self, Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
     SectionPart, SortOrder, Span, Stacked, Table, Tone, name, sentence,
@@ -96,13 +96,13 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
 
 fn flame_chart(sites: &HeapSites) -> Option<Chart> {
     let frames = sites::frames(sites);
-    let layout = flame::layout(&frames, LEAST);
+    let layout = flame_graph::layout(&frames, LEAST);
     let boxes: Vec<Stacked> = layout
         .boxes
         .iter()
         .map(|placed| {
-            let bytes = quantity(layout.whole[placed.frame], &Unit::Bytes);
-            let frame = &sites.frames[sites.contexts[placed.frame].frame];
+            let bytes = quantity(layout.whole[placed.index], &Unit::Bytes);
+            let frame = &sites.frames[sites.contexts[placed.index].frame];
             Stacked {
                 from: placed.from,
                 wide: placed.wide,
@@ -111,7 +111,7 @@ fn flame_chart(sites: &HeapSites) -> Option<Chart> {
                 about: format!(
                     "{bytes}, {} of the peak; {}",
                     share(placed.wide),
-                    name(&frames[placed.frame].label)
+                    name(&frames[placed.index].label)
                 ),
                 tone: Tone::Plain,
             }

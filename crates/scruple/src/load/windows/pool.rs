@@ -3,7 +3,7 @@
 use scruple_core::knee::BEHIND;
 use scruple_measure::load::{
     Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, RequestCounts, RequestKind, RequestTimes,
-    RowOf, RunPart, Slow, Stall,
+    RowOf, RunPart, SlowRequest, Stall,
 };
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ pub struct Pool {
     /// The stalls of the server, in nanoseconds of measured time.
     pub stalls: Vec<Stall>,
     /// The slowest requests, in nanoseconds of measured time, the slowest first.
-    pub slowest: Vec<Slow>,
+    pub slowest: Vec<SlowRequest>,
     /// The processor time and other costs of the generator.
     pub generator: GeneratorCost,
     /// The doubts about turns, each kind once with the number of turns.
@@ -176,7 +176,7 @@ impl Pool {
         self.stalls.extend(stalls.iter().map(stall));
         let at = |moment: u64| (moment as i64 + shift).max(0) as u64;
         let counted = load.slowest.iter().filter(|slow| slow.intended as i64 >= begins);
-        self.slowest.extend(counted.map(|slow| Slow {
+        self.slowest.extend(counted.map(|slow| SlowRequest {
             intended: at(slow.intended),
             sent: at(slow.sent),
             done: at(slow.done),

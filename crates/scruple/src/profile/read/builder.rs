@@ -83,7 +83,7 @@ impl TreeBuilder {
     /// Returns the context of a function below another context. Creates it if necessary.
     pub fn below(&mut self, parent: usize, function: usize) -> Result<usize, String> {
         let next = self.side.tree.contexts.len();
-        // Neither there are more contexts than `MOST`, nor more functions than contexts.
+        // There are at most `MOST` contexts and no more functions than contexts, so 32 bits hold their indices.
         let place = *self.children.entry((parent as u32, function as u32)).or_insert(next as u32) as usize;
         if place == next {
             if next >= MOST {

@@ -121,7 +121,7 @@ impl HeaptrackParser {
                     return Err(format!("more blocks of allocation {kind:x} were freed than allocated"));
                 }
             }
-            // When something happened, and how large the program was at times; suppressions.
+            // These lines hold times, sizes of the program, and suppressions.
             "c" | "R" | "I" | "A" | "S" | "" => {}
             other => return Err(format!("‘{}’ is not a kind of line", other.escape_debug())),
         }

@@ -34,9 +34,9 @@ fn body(heat: &Heat) -> Markup {
     let (across, up) = heat.ends();
     // The space at the left is for the labels of the vertical axis.
     let (x, y) = (Ruler::new(&heat.x, across, (0.13, 0.0)), Ruler::new(&heat.y, up, (0.0, 0.0)));
-    let (ticks, heights) = (x.ticks_within(NARROW), y.ticks());
-    let place = |share: f64| BOTTOM - share * (BOTTOM - TOP);
     let height = BOTTOM - TOP;
+    let (ticks, heights) = (x.ticks_within(NARROW), y.ticks_above_each_other(height));
+    let place = |share: f64| BOTTOM - share * height;
     let mut paths = vec![String::new(); Heat::SHADES];
     for field in &heat.fields {
         let (left, right) = (x.place(field.across.0) * WIDTH, x.place(field.across.1) * WIDTH);

@@ -48,8 +48,8 @@ struct PlotFrame<'a> {
 impl PlotFrame<'_> {
     fn of(plot: &Plot) -> PlotFrame<'_> {
         let points = || plot.layers.iter().flat_map(|layer| layer.pieces.iter().flatten());
-        let high = plot.layers.iter().filter(|layer| layer.shape != LayerShape::Below);
-        let high = || high.clone().flat_map(|layer| layer.pieces.iter().flatten());
+        let with_height = plot.layers.iter().filter(|layer| layer.shape != LayerShape::Below);
+        let with_height = || with_height.clone().flat_map(|layer| layer.pieces.iter().flatten());
         let positive = |scale: &AxisScale| matches!(scale, AxisScale::Log | AxisScale::Ratio);
         let keep = |scale: &AxisScale, value: f64| value.is_finite() && (value > 0.0 || !positive(scale));
         let places = plot.x.places.iter().map(|place| place.at);
@@ -57,8 +57,10 @@ impl PlotFrame<'_> {
         let range = |range: (f64, f64), value: f64| (range.0.min(value), range.1.max(value));
         let across = xs.fold((f64::INFINITY, f64::NEG_INFINITY), range);
         let across = if across.0.is_finite() { across } else { (0.0, 1.0) };
-        let ys =
-            high().flat_map(|point| [Some(point.y), point.low]).flatten().filter(|y| keep(&plot.y.scale, *y));
+        let ys = with_height()
+            .flat_map(|point| [Some(point.y), point.low])
+            .flatten()
+            .filter(|y| keep(&plot.y.scale, *y));
         let areas = plot.layers.iter().any(|layer| layer.shape == LayerShape::Area);
         let steps = plot.layers.iter().any(|layer| layer.shape == LayerShape::Steps);
         let named = !plot.x.places.is_empty();
@@ -177,7 +179,8 @@ fn body(frame: &PlotFrame<'_>, tooltips: bool) -> Markup {
         false if !plot.x.places.is_empty() => 640.0,
         false => 400.0,
     };
-    let (across, up) = (frame.x.ticks_within(width), frame.y.ticks());
+    let (across, up) =
+        (frame.x.ticks_within(width), frame.y.ticks_above_each_other(frame.bottom - frame.top));
     let top = frame.top;
     let y = |place: f64| frame.y(place);
     let at_right = plot.layers.iter().any(|layer| layer.shape == LayerShape::Steps);
@@ -259,7 +262,7 @@ fn layer_of(frame: &PlotFrame<'_>, layer: &Layer, tooltips: bool) -> Markup {
         };
     }
     // A line through one point would be invisible, so such a point is drawn as a mark.
-    let lonely = matches!(layer.shape, LayerShape::Line)
+    let single = matches!(layer.shape, LayerShape::Line)
         .then(|| layer.pieces.iter().filter(|piece| piece.len() == 1).flatten());
     html! {
         @match layer.shape {
@@ -274,7 +277,7 @@ fn layer_of(frame: &PlotFrame<'_>, layer: &Layer, tooltips: bool) -> Markup {
         @if marked && points <= MANY {
             @for point in layer.pieces.iter().flatten() { (mark_of(frame, layer.arm, point, tooltips)) }
         }
-        @for point in lonely.into_iter().flatten() { (mark_of(frame, layer.arm, point, tooltips)) }
+        @for point in single.into_iter().flatten() { (mark_of(frame, layer.arm, point, tooltips)) }
     }
 }
 

@@ -7,6 +7,9 @@ use scruple_core::unit::{Unit, share, tick};
 /// The largest number of labels beside an axis.
 const MOST: f64 = 8.0;
 
+/// The smallest distance between labels above each other, in pixels: the height of a text and a gap.
+const LABEL_HEIGHT: f64 = 18.0;
+
 /// An axis with the range that a chart shows of it.
 pub(crate) struct Ruler<'a> {
     axis: &'a Axis,
@@ -82,7 +85,7 @@ impl<'a> Ruler<'a> {
             AxisScale::Nines => self.nines(high),
         };
         ticks.dedup_by(|one, other| one.text == other.text);
-        // A scale takes two labels, on a narrow screen too.
+        // A reader needs two labels to read a scale, on a narrow screen too.
         if ticks.iter().filter(|tick| !tick.minor).count() < 2 {
             ticks.iter_mut().for_each(|tick| tick.minor = false);
         }
@@ -95,7 +98,7 @@ impl<'a> Ruler<'a> {
             return self.names_within(width);
         }
         let mut ticks = self.ticks();
-        while ticks.len() > 2 && ticks.iter().map(|tick| wide(&tick.text)).sum::<f64>() > width {
+        while ticks.len() > 2 && ticks.iter().map(|tick| label_width(&tick.text)).sum::<f64>() > width {
             let mut place = 0;
             ticks.retain(|_| {
                 place += 1;
@@ -105,6 +108,20 @@ impl<'a> Ruler<'a> {
                 tick.minor = place % 2 == 1;
             }
         }
+        ticks
+    }
+
+    /// Returns the round values whose labels fit above each other into this many pixels. Labels that narrow screens show
+    /// have priority.
+    pub(crate) fn ticks_above_each_other(&self, height: f64) -> Vec<Tick> {
+        let (minor, major): (Vec<Tick>, Vec<Tick>) = self.ticks().into_iter().partition(|tick| tick.minor);
+        let mut ticks: Vec<Tick> = Vec::new();
+        for tick in major.into_iter().chain(minor) {
+            if ticks.iter().all(|other| (other.place - tick.place).abs() * height >= LABEL_HEIGHT) {
+                ticks.push(tick);
+            }
+        }
+        sorting::by(&mut ticks, |one, other| one.place.total_cmp(&other.place));
         ticks
     }
 
@@ -122,7 +139,7 @@ impl<'a> Ruler<'a> {
             let place = &places[index];
             let tick = self.tick(place.at, place.name.clone(), false);
             let at = tick.place * width;
-            let half = wide(&place.name) / 2.0;
+            let half = label_width(&place.name) / 2.0;
             // The outermost names stay inside the chart.
             let middle = at.clamp(half, (width - half).max(half));
             if chosen.iter().all(|(other, room, _)| (other - middle).abs() >= half + room) {
@@ -224,7 +241,7 @@ impl<'a> Ruler<'a> {
 }
 
 /// Returns an upper bound of the width of a text of 12 pixels height, in pixels.
-fn wide(text: &str) -> f64 {
+fn label_width(text: &str) -> f64 {
     text.chars().count() as f64 * 7.5 + 10.0
 }
 
@@ -246,7 +263,7 @@ fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Returns at most this many round values from `low` to `high`: multiples of 1, 2, 2.5 or 5 times a power of ten.
+/// Returns at most `most` round values from `low` to `high`: multiples of 1, 2 or 5 times a power of ten.
 fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
@@ -311,6 +328,19 @@ mod tests {
                 let mut texts: Vec<&str> = ticks.iter().map(|tick| tick.text.as_str()).collect();
                 texts.dedup();
                 assert_eq!(texts.len(), ticks.len(), "{axis:?} {low} {high}: {ticks:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_above_each_other_do_not_overlap() {
+        for tenths in 1..=300 {
+            for low in [1.0e6, 1.3e6, 4.4e5] {
+                let axis = axis(AxisScale::Log);
+                let ruler = Ruler::new(&axis, (low, low * (1.0 + f64::from(tenths) / 10.0)), (0.0, 0.0));
+                let ticks = ruler.ticks_above_each_other(130.0);
+                let apart = |pair: &[Tick]| (pair[1].place - pair[0].place) * 130.0 >= LABEL_HEIGHT;
+                assert!(ticks.len() > 1 && ticks.windows(2).all(apart), "{low} {tenths}: {ticks:?}");
             }
         }
     }

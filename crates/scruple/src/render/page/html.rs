@@ -1,7 +1,7 @@
 //! A page for browsers: one self-contained file without scripts. The markup library escapes every text.
 
 use super::typeset::typeset;
-use super::{Cell, Fold, Page, Section, SectionPart, Span, Table, Tone};
+use super::{Cell, ColumnHeading, Fold, Page, Section, SectionPart, Span, Table, Tone};
 use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -149,33 +149,40 @@ fn places(table: &Table, row: usize) -> Option<String> {
 fn table_of(table: &Table) -> Markup {
     // A table that is laid out as a list or a grid needs explicit roles to remain a table for screen readers.
     let sorts = table.orders.len() > 1;
-    let said = table.stacks || sorts;
+    let with_roles = table.stacks || sorts;
     let across = sorts.then(|| format!("--columns:{}", table.head.len()));
     html! {
         div.sorts[sorts] {
         (orders(table))
         div.scroll tabindex="0" role="region" aria-label=(table.label) {
-            table.stacks[table.stacks] role=[said.then_some("table")] style=[across] {
+            table.stacks[table.stacks] role=[with_roles.then_some("table")] style=[across] {
                 @if table.head.iter().any(|head| !head.text.is_empty()) {
-                    thead role=[said.then_some("rowgroup")] { tr role=[said.then_some("row")] {
+                    thead role=[with_roles.then_some("rowgroup")] { tr role=[with_roles.then_some("row")] {
                         @for head in &table.head {
                             // An empty heading would be read as one without content.
-                            @if head.text.is_empty() { td role=[said.then_some("cell")] {} }
+                            @if head.text.is_empty() { td role=[with_roles.then_some("cell")] {} }
                             @else {
-                                th scope="col" role=[said.then_some("columnheader")] class=[head.number.then_some("n")] {
-                                    @if let Some(arm) = head.arm { (frame::key(arm)) }
-                                    (head.text)
+                                th scope="col" role=[with_roles.then_some("columnheader")] class=[head.number.then_some("n")] {
+                                    (heading(head))
                                 }
                             }
                         }
                     } }
                 }
-                tbody role=[said.then_some("rowgroup")] { @for (number, row) in table.rows.iter().enumerate() { tr role=[said.then_some("row")] style=[places(table, number)] {
+                tbody role=[with_roles.then_some("rowgroup")] { @for (number, row) in table.rows.iter().enumerate() { tr role=[with_roles.then_some("row")] style=[places(table, number)] {
                     @for (place, cell) in row.iter().enumerate() { (cell_of(table, place, cell)) }
                 } } }
             }
         }
         }
+    }
+}
+
+/// Writes the heading of a column. The name of an arm is code, with the sign of the arm before it.
+fn heading(head: &ColumnHeading) -> Markup {
+    html! {
+        @if let Some(arm) = head.arm { (frame::key(arm)) code { (head.text) } }
+        @else { (head.text) }
     }
 }
 
@@ -187,12 +194,16 @@ fn is_long(text: &str) -> bool {
 fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     let head = table.head.get(place);
     let number = head.is_some_and(|head| head.number);
-    let said = table.stacks || table.orders.len() > 1;
-    // A column of texts may hold commands, which must remain as they are.
-    let value = if number { typeset(&cell.text) } else { cell.text.clone() };
+    let with_roles = table.stacks || table.orders.len() > 1;
+    // A text outside columns of numbers may come from outside, and must remain as it is.
+    let value = html! {
+        @if cell.code && !cell.text.is_empty() { code { (cell.text) } }
+        @else if number { (typeset(&cell.text)) }
+        @else { (cell.text) }
+    };
     let text = html! {
         @match &cell.link {
-            Some(link) => a href=(link) { (cell.text) },
+            Some(link) => a href=(link) { (value) },
             None if !table.stacks && cell.tone == Tone::Plain => (value),
             None => span class={ "v " (tone(cell.tone)) } { (value) },
         }
@@ -204,7 +215,7 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     };
     html! {
         @if place == 0 {
-            th scope="row" role=[said.then_some("rowheader")] class=[number.then_some("n")] { (text) }
+            th scope="row" role=[with_roles.then_some("rowheader")] class=[number.then_some("n")] { (text) }
         } @else {
             @let empty = cell.text.is_empty() && cell.tail.is_none() && cell.course.is_empty();
             @let class = match (number, empty) {
@@ -213,15 +224,34 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
                 (true, false) => Some("n"),
                 _ => None,
             };
-            td role=[said.then_some("cell")] class=[class] {
+            td role=[with_roles.then_some("cell")] class=[class] {
                 @if let (true, Some(head)) = (table.stacks, head) {
-                    span.who aria-hidden="true" {
-                        @if let Some(arm) = head.arm { (frame::key(arm)) }
-                        (head.text)
-                    }
+                    span.who aria-hidden="true" { (heading(head)) }
                 }
                 (text)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::page::markdown;
+
+    #[test]
+    fn commands_in_tables_are_code_and_remain_as_they_are() {
+        let cells = vec![Cell::code("cut -f 2 <a | head -5 s"), Cell::code("")];
+        let of_arm = ColumnHeading { arm: Some(0), ..ColumnHeading::number("ls | wc") };
+        let head = vec![ColumnHeading::text("Command"), of_arm];
+        let table = Table { head, rows: vec![cells], ..Table::default() };
+        let section = Section { parts: vec![SectionPart::Table(table)], ..Section::default() };
+        let page = Page { sections: vec![section], ..Page::default() };
+        let html = text(&page);
+        assert!(html.contains("<code>cut -f 2 &lt;a | head -5 s</code></th>"), "{html}");
+        assert!(html.contains("<code>ls | wc</code></th>") && !html.contains("<code></code>"), "{html}");
+        let markdown = markdown::text(&page);
+        assert!(markdown.contains("| Command | `ls \\| wc` |"), "{markdown}");
+        assert!(markdown.contains("| `cut -f 2 <a \\| head -5 s` |  |"), "{markdown}");
     }
 }

@@ -1,7 +1,7 @@
 //! A page in Markdown: the verdict, the tables, and the content of each chart in words.
 
-use super::{Chart, Page, Section, SectionPart, Table};
-use crate::render::document_table::escaped;
+use super::{Cell, Chart, Page, Section, SectionPart, Table};
+use crate::render::document_table::{self, Markup, escaped};
 use std::fmt::Write as _;
 
 /// Writes the page in Markdown.
@@ -67,17 +67,20 @@ fn code(text: &str, out: &mut String) {
 }
 
 fn table_of(table: &Table, out: &mut String) {
-    let heads: Vec<String> = table.head.iter().map(|head| escaped(&head.text)).collect();
+    let written = |text: &str, is_code: bool| match is_code {
+        true => document_table::code(text, Markup::Markdown),
+        false => escaped(text),
+    };
+    let heads: Vec<String> = table.head.iter().map(|head| written(&head.text, head.arm.is_some())).collect();
     let rules: Vec<&str> = table.head.iter().map(|head| if head.number { "--:" } else { "---" }).collect();
     let _ = writeln!(out, "| {} |\n|{}|", heads.join(" | "), rules.join("|"));
     for row in &table.rows {
+        let text = |cell: &Cell| written(&cell.text, cell.code);
         let cells: Vec<String> = row
             .iter()
             .map(|cell| match &cell.tail {
-                Some(tail) if !tail.text.is_empty() => {
-                    format!("{} {}", escaped(&cell.text), escaped(&tail.text))
-                }
-                _ => escaped(&cell.text),
+                Some(tail) if !tail.text.is_empty() => format!("{} {}", text(cell), escaped(&tail.text)),
+                _ => text(cell),
             })
             .collect();
         let _ = writeln!(out, "| {} |", cells.join(" | "));

@@ -185,7 +185,7 @@ impl SortOrder {
 pub struct ColumnHeading {
     /// The text of the heading.
     pub text: String,
-    /// The index of the arm that the column is about, if it is about one.
+    /// The index of the arm that the column is about, if it is about one. The heading is then the name of the arm.
     pub arm: Option<usize>,
     /// Whether the column holds numbers.
     pub number: bool,
@@ -208,6 +208,9 @@ impl ColumnHeading {
 pub struct Cell {
     /// The text of the cell.
     pub text: String,
+    /// Whether the text is code, such as a command. It is then written as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub code: bool,
     /// A remark after the text.
     pub tail: Option<Span>,
     /// The tone of the text.
@@ -224,6 +227,11 @@ impl Cell {
     /// Creates a cell that contains only a text.
     pub fn text(text: impl Into<String>) -> Cell {
         Cell { text: text.into(), ..Cell::default() }
+    }
+
+    /// Creates a cell that contains only code, such as a command.
+    pub fn code(text: impl Into<String>) -> Cell {
+        Cell { code: true, ..Cell::text(text) }
     }
 
     /// Creates a cell with a text of this tone.

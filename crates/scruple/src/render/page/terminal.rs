@@ -26,12 +26,11 @@ pub(crate) fn charts(page: &Page, width: usize) -> String {
         }
         out.push('\n');
     }
-    if out.is_empty() { format!("{}\n", wrap(chart_less(page), width)) } else { out }
+    if out.is_empty() { format!("{}\n", wrap(NO_CHART, width)) } else { out }
 }
 
-fn chart_less(_: &Page) -> &'static str {
-    "Nothing of this run can be drawn: no metric has more than one reading."
-}
+/// What is written if a page has no chart.
+const NO_CHART: &str = "Nothing of this run can be drawn: no metric has more than one reading.";
 
 /// The signs of arms, which resemble the marks on pages.
 const SIGNS: [char; 5] = ['●', '■', '▲', '◆', '▼'];

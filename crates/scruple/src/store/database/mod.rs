@@ -111,7 +111,7 @@ pub(super) struct DatabaseFailure {
 }
 
 /// How long a writer waits for another before [`Refusal::Busy`]: a minute, as its message says.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// The operations that differ between SQLite and PostgreSQL. All SQL text is the same for both.
 trait DatabaseEngine {

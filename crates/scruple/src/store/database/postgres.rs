@@ -1,7 +1,7 @@
 //! PostgreSQL: a store on a server that several machines share.
 
 use super::encrypted::Encryption;
-use super::{DatabaseEngine, DatabaseFailure, PATIENCE, Refusal, SqlValue, StoredRow};
+use super::{DatabaseEngine, DatabaseFailure, LOCK_WAIT, Refusal, SqlValue, StoredRow};
 use crate::address::ServerUrl;
 use bytes::BytesMut;
 use postgres::config::{Host, SslMode};
@@ -190,7 +190,7 @@ impl DatabaseEngine for Postgres {
         self.batch(&format!(
             "BEGIN; SET LOCAL lock_timeout = '{}s'; \
              SELECT pg_advisory_xact_lock(hashtext('scruple.' || current_schema()))",
-            PATIENCE.as_secs()
+            LOCK_WAIT.as_secs()
         ))
         .inspect_err(|_| self.rollback())
     }

@@ -1,6 +1,6 @@
 //! SQLite: a store in one file.
 
-use super::{DatabaseEngine, DatabaseFailure, PATIENCE, Refusal, SqlValue, StoredRow};
+use super::{DatabaseEngine, DatabaseFailure, LOCK_WAIT, Refusal, SqlValue, StoredRow};
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ impl Sqlite {
 
     fn connect(path: &Path, flags: OpenFlags) -> Result<Sqlite, DatabaseFailure> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        connection.busy_timeout(PATIENCE)?;
+        connection.busy_timeout(LOCK_WAIT)?;
         Ok(Sqlite { connection, path: path.to_owned() })
     }
 }
@@ -107,7 +107,7 @@ impl DatabaseEngine for Sqlite {
         let begin = Instant::now();
         loop {
             match self.batch("PRAGMA journal_mode = WAL") {
-                Err(failure) if failure.refusal == Refusal::Busy && begin.elapsed() < PATIENCE => {
+                Err(failure) if failure.refusal == Refusal::Busy && begin.elapsed() < LOCK_WAIT => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 result => return result,

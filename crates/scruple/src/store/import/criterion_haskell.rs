@@ -1,7 +1,7 @@
 //! Reads results of criterion (Haskell): the report of `--json` with every batch, or the summary of `--csv`.
 
 use super::figures::{add, add_iterations, add_summary};
-use super::{ImportError, Imported, case, table};
+use super::{ImportError, Imported, case, csv_records};
 use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
 use serde::Deserialize;
@@ -93,7 +93,7 @@ fn counters(
 
 fn summary(text: &str) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("criterion");
-    for (line, record) in table::csv(text, ',')? {
+    for (line, record) in csv_records::records(text, ',')? {
         let cell = |index: usize| record.get(index).map(String::as_str).unwrap_or_default();
         // criterion appends to an existing file, and writes the head again.
         if cell(0) == "Name" && cell(1) == "Mean" {

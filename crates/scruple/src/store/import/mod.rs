@@ -7,6 +7,7 @@
 pub mod args;
 pub mod criterion_haskell;
 pub mod criterion_rs;
+pub mod csv_records;
 #[cfg(test)]
 mod damaged_files;
 pub mod error;
@@ -18,7 +19,6 @@ pub mod jmh;
 pub mod pytest;
 pub mod scruple_json;
 pub mod series;
-pub mod table;
 #[cfg(test)]
 pub mod tests;
 pub mod verb;

@@ -44,14 +44,14 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     // Some versions write the time without a zone; it is then universal time.
     let datetime = document.datetime.as_deref().unwrap_or_default();
     imported.started = moment(datetime).or_else(|| moment(&format!("{datetime}Z")));
-    circumstances(&mut imported, &document.machine_info, &document.commit_info);
+    read_environment(&mut imported, &document.machine_info, &document.commit_info);
     for benchmark in &document.benchmarks {
         imported.arms.push(arm(benchmark)?);
     }
     imported.finished()
 }
 
-fn circumstances(imported: &mut Imported, machine: &Value, commit: &Value) {
+fn read_environment(imported: &mut Imported, machine: &Value, commit: &Value) {
     let text = |value: &Value, key: &str| clean(value.get(key).and_then(Value::as_str).unwrap_or_default());
     // Before version 3.1 the processor was a plain text.
     let cpu = &machine["cpu"];

@@ -3,8 +3,8 @@
 use super::args::ImportArgs;
 use super::criterion_rs;
 use super::criterion_rs::CriterionFolder;
-use super::series::gathered;
-use super::series::gathered::FoundSeries;
+use super::series::found_series;
+use super::series::found_series::FoundSeries;
 use super::{Format, ImportError, Imported};
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes. No tool writes more about benchmarks that a user waits for.
+/// The largest file that is read, in bytes. Results of benchmarks are far smaller.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// The largest depth at which folders are searched for results of criterion.rs.
@@ -91,7 +91,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             )));
         }
     }
-    histories.iter().for_each(|history| text.push_str(&gathered::summary(history)));
+    histories.iter().for_each(|history| text.push_str(&found_series::summary(history)));
     store.add(&runs, &histories)?;
     output::print(&text)?;
     Ok(Code::Fine)

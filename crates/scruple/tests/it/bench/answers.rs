@@ -16,7 +16,7 @@ fn reason(does: &str) -> String {
 }
 
 #[test]
-fn an_answer_that_cannot_be_is_refused_in_words() {
+fn an_impossible_answer_is_refused_with_the_reason() {
     let said = "the answer to ‘block 1:c:1’ is not in the protocol: ";
     assert_eq!(reason("timeless"), format!("{said}it has no time.wall"));
     assert_eq!(reason("backwards"), format!("{said}it has a negative time, time.wall -5"));

@@ -66,7 +66,7 @@ fn cases_of_a_compiler_are_warm_when_they_are_timed_and_fail_alone() {
 }
 
 #[test]
-fn a_case_whose_check_is_not_content_has_failed_with_its_reason() {
+fn a_case_whose_check_fails_has_failed_with_its_reason() {
     let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"
     exit 4
@@ -108,7 +108,7 @@ fn a_program_that_ends_is_quoted() {
 
                  net      ±       raw     tare  allocated
       good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
-      bad   failed: the program ended (exit code 3); it said:
+      bad   failed: the program ended (exit code 3); the end of its error output:
             first complaint
             last complaint
       last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
@@ -313,7 +313,7 @@ fn the_figures_of_the_other_cases_are_those_without_the_bad_one() {
 }
 
 #[test]
-fn a_protocol_from_the_future_is_refused() {
+fn a_newer_version_of_the_protocol_is_refused() {
     let answer = bench(&Place::new(), &["--no-store"], &["--version", "9", GOOD]);
     assert_snapshot!(answer.exchange(), @r"
     exit 4

@@ -76,7 +76,7 @@ pub fn adds_up(answer: &Answer) {
 }
 
 #[test]
-fn the_function_that_became_dearer_is_named_first_and_the_parts_add_up() {
+fn the_function_whose_cost_grew_is_named_first_and_the_parts_add_up() {
     if !has_valgrind() {
         return;
     }

@@ -50,7 +50,7 @@ fn shifted(text: &str) -> String {
 }
 
 #[test]
-fn a_function_that_became_dearer_is_found_without_symbols_though_all_addresses_differ() {
+fn a_function_whose_cost_grew_is_found_without_symbols_though_all_addresses_differ() {
     if !has_valgrind() {
         return;
     }

@@ -1,6 +1,6 @@
 //! `scruple compare` of two revisions on a farm: they are built once, and every node weighs both of them.
 
-use crate::farm::lines::readings;
+use crate::farm::command_lines::readings;
 use crate::programs::skip;
 use crate::repository::{BUILD, Repository, blocks};
 use crate::slurm_cluster::Cluster;

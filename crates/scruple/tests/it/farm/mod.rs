@@ -1,7 +1,7 @@
 //! Units of work: each measures one part, and a history that is put together from units equals that of one machine.
 
+mod command_lines;
 mod compare;
-mod lines;
 mod load;
 mod slurm;
 mod ssh;

@@ -3,7 +3,7 @@
 use super::compare;
 use super::load;
 use crate::fake::{bench, bench_words};
-use crate::farm::lines::{WORDS, programs, readings};
+use crate::farm::command_lines::{WORDS, programs, readings};
 use crate::programs::skip;
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::{Place, at, free_port};

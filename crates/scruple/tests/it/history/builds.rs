@@ -34,7 +34,7 @@ fn build_times(page: &Value) -> Vec<usize> {
 }
 
 #[test]
-fn several_builds_of_each_version_tell_after_how_many_runs_a_dearer_build_pays() {
+fn several_builds_of_each_version_tell_after_how_many_runs_a_more_costly_build_pays_off() {
     let place = Place::new();
     let (answer, page) = weighed(&place, "8");
     let page = page.json();
@@ -47,7 +47,7 @@ fn several_builds_of_each_version_tell_after_how_many_runs_a_dearer_build_pays()
 }
 
 #[test]
-fn two_builds_of_each_version_do_not_tell_whether_a_dearer_build_pays() {
+fn two_builds_of_each_version_do_not_tell_whether_a_more_costly_build_pays_off() {
     let place = Place::new();
     let (answer, page) = weighed(&place, "2");
     let page = page.json();

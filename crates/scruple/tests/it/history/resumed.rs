@@ -87,7 +87,7 @@ fn six_builds_that_fail_in_a_row_end_it_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_history_that_is_a_mistake_hides_none_and_each_can_be_named() {
+fn a_history_without_weighed_versions_hides_no_other_and_each_can_be_named() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
     assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);

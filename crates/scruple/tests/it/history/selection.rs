@@ -41,7 +41,7 @@ fn one_costs_more(place: &Place) -> Repository {
 }
 
 #[test]
-fn a_change_among_commits_that_were_left_out_is_put_to_none_of_them_until_bisected() {
+fn a_change_among_commits_that_were_left_out_is_attributed_to_none_of_them_until_bisected() {
     let place = Place::new();
     let repository = one_costs_more(&place);
     let short = |revision: &str| repository.git(&["rev-parse", "--short=10", revision]);

@@ -98,7 +98,7 @@ fn other_work_that_is_no_size_is_not_compared() {
 }
 
 #[test]
-fn a_size_that_is_none_is_one_error() {
+fn an_invalid_size_of_the_work_is_one_error() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1]);
     let wrong = |size: &str| {

@@ -1,4 +1,4 @@
-//! Loads whose generator was late itself: its delay is not put down to the server.
+//! Loads whose generator was late itself: its delay is not attributed to the server.
 
 use super::{load, script};
 use crate::support::{Place, at};

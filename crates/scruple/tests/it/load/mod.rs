@@ -302,7 +302,7 @@ fn failures_are_named_by_class_and_end_with_code_4() {
 }
 
 #[test]
-fn windows_that_the_generator_spoilt_are_void_and_their_costs_are_not() {
+fn windows_in_which_the_generator_was_late_are_void_and_their_costs_are_not() {
     let place = Place::new();
     let late = json!({"code": "generator-late", "voids": true, "text": "the generator itself was late"});
     let mut spoilt = window(9000);

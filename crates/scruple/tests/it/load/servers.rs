@@ -149,7 +149,7 @@ fn a_server_that_never_answers_costs_one_time_out() {
 }
 
 #[test]
-fn an_answer_is_held_against_what_is_expected() {
+fn an_answer_is_compared_with_what_is_expected() {
     let place = Place::new();
     let address = answers(HELLO);
     let url = format!("http://{address}/");
@@ -259,7 +259,7 @@ fn a_server_is_started_weighed_and_ended() {
 }
 
 #[test]
-fn a_server_that_dies_under_load_is_a_failed_program() {
+fn a_server_that_ends_under_load_is_a_failed_program() {
     let place = Place::new();
     place.write("server.py", SERVER);
     let port = free_port();
@@ -362,7 +362,7 @@ while True:
 ";
 
 #[test]
-fn tls_that_breaks_is_a_class_of_its_own_and_a_stranger_is_named() {
+fn failures_of_tls_are_a_class_of_their_own_and_an_untrusted_server_is_named() {
     let place = Place::new();
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
     place.write("own.pem", own.signing_key.serialize_pem() + &own.cert.pem());

@@ -134,7 +134,7 @@ fn a_disk_that_fills_up_does_not_cost_what_was_measured() {
         "the readings before the disk was full: {}",
         answer.exchange()
     );
-    assert_snapshot!(answer.stderr, @r"error: the run was measured but could not be stored: the store ‘disk/store.db’ cannot take more (database or disk is full): is the disk full? Free some space, or use --store FILE or --no-store");
+    assert_snapshot!(answer.stderr, @r"error: the run was measured but could not be stored: the store ‘disk/store.db’ cannot grow (database or disk is full): free disk space, or use --store FILE or --no-store");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_disk_that_is_full_from_the_start_is_an_error_at_once() {
     assert_snapshot!(answer.exchange(), @r"
     exit 2
     --- stderr
-    error: the store ‘disk/store.db’ cannot take more (database or disk is full): is the disk full? Free some space, or use --store FILE or --no-store
+    error: the store ‘disk/store.db’ cannot grow (database or disk is full): free disk space, or use --store FILE or --no-store
     ");
     assert!(!place.file("ran").exists());
 }

@@ -90,7 +90,7 @@ fn copying_twice_changes_nothing() {
     fine(&place, "store.db", &WEIGH);
     let copy = ["store", "copy", "store.db", &server];
     assert_eq!(fine(&place, "store.db", &copy).stdout, "Copied 1 run.\n");
-    assert_eq!(fine(&place, "store.db", &copy).stdout, "Copied 0 runs; 1 there already.\n");
+    assert_eq!(fine(&place, "store.db", &copy).stdout, "Copied 0 runs; 1 already there.\n");
     let back = ["store", "copy", &server, "back.db"];
     fine(&place, "store.db", &back);
     let show = |store: &str| fine(&place, store, &["show", "last", "--json"]).stdout;
@@ -141,7 +141,7 @@ fn listed_in(file: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_server_that_dies_during_a_run_costs_nothing() {
+fn a_server_that_is_killed_during_a_run_loses_nothing() {
     let place = Place::new();
     let server = PostgresServer::start();
     let url = server.database();
@@ -201,7 +201,7 @@ fn writers_on_several_machines_take_turns() {
 }
 
 #[test]
-fn writers_that_share_a_file_of_waiting_runs_take_each_others_runs_in_silence() {
+fn writers_that_share_a_file_of_waiting_runs_take_each_others_runs_without_a_message() {
     let (place, url) = (Place::new(), PostgresServer::shared().database());
     let start = |_| {
         let mut run = place.command(WEIGH);
@@ -298,7 +298,7 @@ fn a_full_disk_of_the_server_keeps_the_run_here() {
         .expect("a trigger");
     let full = fine(&place, &url, &WEIGH);
     assert!(
-        full.stderr.contains("is the disk full?") && full.stderr.contains("is kept in"),
+        full.stderr.contains("free disk space, or") && full.stderr.contains("is kept in"),
         "{}",
         full.exchange()
     );
@@ -394,7 +394,7 @@ fn states_of_versions_are_copied_without_new_readings() {
     fine(&place, "store.db", &["store", "copy", "store.db", &url]);
     server.client_of(&url).batch_execute("UPDATE run SET state = 'interrupted'").expect("a change");
     let back = fine(&place, "store.db", &["store", "copy", &url, "store.db"]);
-    assert_eq!(back.stdout, "Copied 0 runs; 1 there already.\n");
+    assert_eq!(back.stdout, "Copied 0 runs; 1 already there.\n");
     let again = fine(&place, "store.db", &["store", "copy", "store.db", &url]);
     assert_eq!(again.stdout, "Copied 0 runs; 1 replaced what they continue.\n");
     assert_eq!(listed(&place, &url)[0]["state"], "complete");

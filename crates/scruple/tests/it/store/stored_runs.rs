@@ -195,7 +195,7 @@ fn without_a_store_there_is_nothing_to_show() {
 }
 
 #[test]
-fn nothing_is_kept_where_nothing_is_wanted() {
+fn with_no_store_nothing_is_stored() {
     let place = Place::new();
     let words = ["--no-store", "-r", "16", "true"];
     let mut command = place.command(["run", "--scripted", "script.json"].iter().chain(&words));

@@ -2,9 +2,9 @@
 
 use super::super::super::failure::Failure;
 use super::super::super::plan::{Arrivals, Pace, Plan};
-use super::super::super::record::Recorder;
 use super::super::super::scenario::{arrivals, level};
 use super::super::super::send_times::{RateCourse, SendSchedule, Share};
+use super::super::super::thread_record::Recorder;
 use super::super::DueRequest;
 use super::super::turn_time::TurnTime;
 use super::Users;

@@ -133,8 +133,8 @@ fn help(job: &QueuedJob, wrong: JobProblem) -> Option<String> {
             Some(format!("Slurm has not launched the job {}: it is queued again", job.id))
         }
         JobProblem::Held if refused.is_some() => Some(format!(
-            "Slurm holds the job {} ({}): `scontrol release {}` lets it go; where a node was drained, `scontrol update \
-             nodename=NODE state=resume` brings it back",
+            "Slurm holds the job {} ({}): `scontrol release {}` releases it; if a node was drained, `scontrol \
+             update nodename=NODE state=resume` resumes it",
             job.id, job.reason, job.id
         )),
         // If the state of a job has changed in the meantime, the job is examined again later.

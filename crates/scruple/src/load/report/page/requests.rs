@@ -158,7 +158,7 @@ fn generators(loads: &Loads) -> Option<Table> {
         let each = |time_of: u64| time(time_of as f64 / own.requests.max(1) as f64);
         let late = server.pool.times.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
-            Cell::text(name(&server.name)),
+            Cell::code(name(&server.name)),
             Cell::text(share(own.busy())),
             Cell::text(each(own.user)),
             Cell::text(each(own.system)),

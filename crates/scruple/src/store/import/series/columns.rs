@@ -4,7 +4,7 @@
 //! tabs.
 
 use super::{SeriesValue, Values, in_base_unit, time};
-use crate::store::import::table::csv;
+use crate::store::import::csv_records::records;
 use crate::store::import::{ImportError, clean};
 
 const COMMIT: &[&str] = &["commit", "revision", "version", "rev", "sha", "hash", "commit_hash"];
@@ -41,7 +41,7 @@ pub fn recognises(text: &str) -> bool {
 
 /// Reads a table of CSV.
 pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
-    let mut records = csv(text, delimiter(text))?.into_iter();
+    let mut records = records(text, delimiter(text))?.into_iter();
     let (_, head) = records.next().ok_or_else(|| ImportError::at("the whole text", "it is empty"))?;
     let rows = records.map(|(line, cells)| (format!("line {line}"), cells)).collect();
     values(&TextTable { head, rows }, name)

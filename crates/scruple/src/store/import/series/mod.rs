@@ -5,7 +5,7 @@
 
 pub mod asv;
 pub mod columns;
-pub mod gathered;
+pub mod found_series;
 pub mod json;
 
 use super::figures::nanoseconds;

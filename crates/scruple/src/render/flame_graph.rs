@@ -1,4 +1,5 @@
-//! Flame graphs: the call stack as stacked boxes, each as wide as its cost.
+//! Flame graphs: boxes above each other, each as wide as its cost. This module computes the places of boxes, and draws
+//! a graph as a file of its own; `chart/flame.rs` draws the placed boxes on a page.
 
 use super::svg::{colour, cut, picture};
 use maud::html;
@@ -29,16 +30,16 @@ const LEAST: f64 = 0.3;
 pub struct FlameLayout {
     /// The boxes that are wide enough to be drawn, callers before what they call.
     pub boxes: Vec<PlacedBox>,
-    /// The total cost of each frame, including everything on top of it.
+    /// The total cost of each box, including everything on top of it.
     pub whole: Vec<f64>,
-    /// The cost of all frames together.
+    /// The cost of all boxes together.
     pub all: f64,
 }
 
 /// The place of a box.
 pub struct PlacedBox {
-    /// The index of the frame.
-    pub frame: usize,
+    /// The index of the box.
+    pub index: usize,
     /// The left end, as a share of the width of the graph.
     pub from: f64,
     /// The width, as a share of the width of the graph.
@@ -48,21 +49,20 @@ pub struct PlacedBox {
 }
 
 /// Places the boxes whose share of the whole cost is at least `least`.
-pub fn layout(frames: &[FlameBox], least: f64) -> FlameLayout {
-    let whole = totals(frames);
-    let mut level = vec![0_usize; frames.len()];
-    for (index, frame) in frames.iter().enumerate() {
+pub fn layout(boxes: &[FlameBox], least: f64) -> FlameLayout {
+    let whole = totals(boxes);
+    let mut level = vec![0_usize; boxes.len()];
+    for (index, frame) in boxes.iter().enumerate() {
         level[index] = frame.parent.map_or(0, |parent| level[parent] + 1);
     }
-    let all: f64 =
-        frames.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
+    let all: f64 = boxes.iter().zip(&whole).filter(|(f, _)| f.parent.is_none()).map(|(_, whole)| whole).sum();
     // The first child starts at the left end of its parent. The space to the right of the children is the parent's own
     // cost.
-    let mut next: Vec<f64> = vec![0.0; frames.len()];
-    let (mut root, mut boxes) = (0.0, Vec::new());
-    for index in by_size(frames, &whole) {
+    let mut next: Vec<f64> = vec![0.0; boxes.len()];
+    let (mut root, mut placed) = (0.0, Vec::new());
+    for index in by_size(boxes, &whole) {
         let wide = if all > 0.0 { whole[index] / all } else { 0.0 };
-        let cursor = match frames[index].parent {
+        let cursor = match boxes[index].parent {
             Some(parent) => &mut next[parent],
             None => &mut root,
         };
@@ -70,32 +70,32 @@ pub fn layout(frames: &[FlameBox], least: f64) -> FlameLayout {
         *cursor += wide;
         next[index] = from;
         if wide >= least {
-            boxes.push(PlacedBox { frame: index, from, wide, level: level[index] });
+            placed.push(PlacedBox { index, from, wide, level: level[index] });
         }
     }
-    FlameLayout { boxes, whole, all }
+    FlameLayout { boxes: placed, whole, all }
 }
 
 /// Draws the graph; `written` formats a cost. Callees are above their callers, so that the program itself is at the
 /// bottom.
-pub fn svg(title: &str, frames: &[FlameBox], written: impl Fn(f64) -> String) -> String {
+pub fn svg(title: &str, boxes: &[FlameBox], written: impl Fn(f64) -> String) -> String {
     const ROOM: f64 = WIDTH - 2.0 * MARGIN;
-    let FlameLayout { boxes, whole, all } = layout(frames, LEAST / ROOM);
-    let deepest = boxes.iter().map(|placed| placed.level).max().unwrap_or(0);
+    let FlameLayout { boxes: placed, whole, all } = layout(boxes, LEAST / ROOM);
+    let deepest = placed.iter().map(|placed| placed.level).max().unwrap_or(0);
     let height = TOP + ROW * (deepest + 1) as f64 + MARGIN;
     let body = html! {
-        @for PlacedBox { frame: index, from, wide, level } in boxes {
+        @for PlacedBox { index, from, wide, level } in placed {
             @let (x, width) = (MARGIN + from * ROOM, wide * ROOM);
             @let y = height - MARGIN - ROW * (level + 1) as f64;
-            @let frame = &frames[index];
-            @let label = plain_lines(&frame.label);
+            @let one = &boxes[index];
+            @let label = plain_lines(&one.label);
             @let name = cut(&label, width - 6.0);
             g {
                 title {
-                    (label) ": " (written(whole[index])) " (" (share(whole[index] / all)) "), itself " (written(frame.own))
+                    (label) ": " (written(whole[index])) " (" (share(whole[index] / all)) "), itself " (written(one.own))
                 }
                 rect class="part" x=(format!("{x:.2}")) y=(y) width=(format!("{width:.2}")) height=(ROW - 1.0)
-                    fill=(colour(&frame.group)) {}
+                    fill=(colour(&one.group)) {}
                 @if !name.is_empty() {
                     text x=(format!("{:.2}", x + 3.0)) y=(y + 12.0) { (name) }
                 }
@@ -107,9 +107,9 @@ pub fn svg(title: &str, frames: &[FlameBox], written: impl Fn(f64) -> String) ->
 }
 
 /// Returns the total cost of each box, including everything on top of it.
-pub fn totals(frames: &[FlameBox]) -> Vec<f64> {
-    let mut whole: Vec<f64> = frames.iter().map(|frame| frame.own).collect();
-    for (index, frame) in frames.iter().enumerate().rev() {
+pub fn totals(boxes: &[FlameBox]) -> Vec<f64> {
+    let mut whole: Vec<f64> = boxes.iter().map(|one| one.own).collect();
+    for (index, frame) in boxes.iter().enumerate().rev() {
         if let Some(parent) = frame.parent {
             whole[parent] += whole[index];
         }
@@ -118,10 +118,10 @@ pub fn totals(frames: &[FlameBox]) -> Vec<f64> {
 }
 
 /// Returns the indices of the boxes such that parents precede their children and larger siblings precede smaller ones.
-fn by_size(frames: &[FlameBox], whole: &[f64]) -> Vec<usize> {
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); frames.len()];
+fn by_size(boxes: &[FlameBox], whole: &[f64]) -> Vec<usize> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); boxes.len()];
     let mut open = Vec::new();
-    for (index, frame) in frames.iter().enumerate() {
+    for (index, frame) in boxes.iter().enumerate() {
         match frame.parent {
             Some(parent) => children[parent].push(index),
             None => open.push(index),
@@ -129,11 +129,11 @@ fn by_size(frames: &[FlameBox], whole: &[f64]) -> Vec<usize> {
     }
     let smallest_first = |list: &mut Vec<usize>| {
         sorting::by(list, |a, b| {
-            whole[*a].total_cmp(&whole[*b]).then_with(|| frames[*b].label.cmp(&frames[*a].label))
+            whole[*a].total_cmp(&whole[*b]).then_with(|| boxes[*b].label.cmp(&boxes[*a].label))
         });
     };
     smallest_first(&mut open);
-    let mut order = Vec::with_capacity(frames.len());
+    let mut order = Vec::with_capacity(boxes.len());
     while let Some(index) = open.pop() {
         order.push(index);
         smallest_first(&mut children[index]);

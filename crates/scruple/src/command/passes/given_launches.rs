@@ -72,8 +72,8 @@ impl CommandPasses {
     /// Keeps the peak memory by the kernel's account of a timed launch, if nothing else reads it. That of a small
     /// program cannot be distinguished from that of the process that starts it.
     pub(super) fn keep_peak_of_timed(&mut self, index: usize, weighing: &WeighedLaunch) {
-        let read = !matches!(self.run.arms[index].role, Role::Subject | Role::Shell);
-        let Some(declared) = metric("memory.peak").filter(|_| !read) else { return };
+        let is_shown = matches!(self.run.arms[index].role, Role::Subject | Role::Shell);
+        let Some(declared) = metric("memory.peak").filter(|_| is_shown) else { return };
         let reading = match weighing.resident {
             Some(peak) => {
                 Reading::of(declared, peak as f64, "kernel accounting").with_quality(Quality::Noisy)

@@ -4,7 +4,7 @@ use super::ImportError;
 
 /// Returns the records of a text, each with the line where it begins. `delimiter` separates the cells, and quotes are
 /// as in RFC 4180.
-pub(super) fn csv(text: &str, delimiter: char) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
+pub(super) fn records(text: &str, delimiter: char) -> Result<Vec<(usize, Vec<String>)>, ImportError> {
     let mut records = Vec::new();
     let mut record = vec![String::new()];
     let (mut quoted, mut line, mut first) = (false, 1, 1);

@@ -103,8 +103,8 @@ impl CommandPasses {
     /// Returns how many rounds of the counting pass to run in total if counts differ after `taken` rounds: enough to
     /// show that they differ, as far as the whole budget allows.
     fn differing(&self, effort: &RunEffort, taken: u32, each: Duration) -> u32 {
-        let left = |rounds: &u32| self.affords(effort, each * (*rounds - taken));
-        (taken + 1..=COUNTING).rev().find(left).unwrap_or(taken)
+        let fits = |rounds: &u32| self.affords(effort, each * (*rounds - taken));
+        (taken + 1..=COUNTING).rev().find(fits).unwrap_or(taken)
     }
 
     fn affords(&self, effort: &RunEffort, time: Duration) -> bool {

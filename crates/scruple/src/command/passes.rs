@@ -55,9 +55,10 @@ pub struct RunEffort {
 /// Which measured metrics decide a gate. All fields are empty if there is no gate.
 #[derive(Clone, Debug, Default)]
 pub struct Deciding {
-    /// Whether counts do, so that they are read often enough even beyond the budget.
+    /// Whether counts decide. They are then read often enough even beyond the budget.
     pub counts: bool,
-    /// The keys of the metrics of the timing pass that do, so that only their verdicts end it before the budget does.
+    /// The keys of the deciding metrics of the timing pass. If there are any, only their verdicts end that pass before
+    /// the budget does.
     pub times: Vec<String>,
 }
 
@@ -126,7 +127,7 @@ pub struct CommandPasses {
 }
 
 impl CommandPasses {
-    /// Creates a session with these arms; `run` must have none.
+    /// Prepares to weigh these arms; `run` must have none.
     pub fn new(
         weigher: Box<dyn Weigher>,
         prepared: Vec<Prepared>,
@@ -342,9 +343,9 @@ impl CommandPasses {
             self.run.warn(code, format!("‘{name}’ {what}"));
             return Ok(());
         }
-        let said = match weighing.last_words.as_str() {
+        let said = match weighing.end_of_stderr.as_str() {
             "" => String::new(),
-            words => format!("; it said:\n{}", indented(words)),
+            words => format!("; the end of its error output:\n{}", indented(words)),
         };
         let advice = match weighing.ending {
             Ending::TimedOut => "",

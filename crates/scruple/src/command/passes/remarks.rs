@@ -95,7 +95,7 @@ impl CommandPasses {
         if !slow.is_empty() {
             self.run.warn(
                 "cold-start",
-                format!("the first run of {} was much slower than the rest: a cold cache? -w 3 warms it up first, or -p can clear caches before each run", slow.join(", ")),
+                format!("the first launch of {} was much slower than the rest, probably because its files were not in memory yet: -w 3 launches it without measuring first, or -p can clear caches before each launch", slow.join(", ")),
             );
         }
     }

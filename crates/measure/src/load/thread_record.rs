@@ -33,7 +33,7 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// When a slow request was due, sent and done, in nanoseconds since the first request was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Slow {
+pub struct SlowRequest {
     /// The response time: from due to done.
     pub response: u64,
     /// When the request was due.
@@ -168,7 +168,7 @@ pub(crate) struct Recorder {
     totals: (u64, u64),
     /// The responses that are published while the turn runs, if that was requested.
     pub(crate) live: Option<Box<LiveRecord>>,
-    pub(crate) slowest: BinaryHeap<Reverse<Slow>>,
+    pub(crate) slowest: BinaryHeap<Reverse<SlowRequest>>,
     /// The detector of stalls.
     pub(crate) listener: Listener,
     pub(crate) connect: LatencyCounts,
@@ -343,7 +343,7 @@ impl Recorder {
         self.last_done = self.last_done.max(done);
         let full = self.slowest.len() >= SLOWEST;
         if !full || self.slowest.peek().is_some_and(|Reverse(fastest)| response > fastest.response) {
-            let slow = Slow { response, intended: exchange.intended, sent: exchange.sent, done };
+            let slow = SlowRequest { response, intended: exchange.intended, sent: exchange.sent, done };
             self.slowest.push(Reverse(slow));
             if full {
                 self.slowest.pop();
