@@ -8,6 +8,7 @@ mod counting;
 mod cycle_times;
 mod differing_processes;
 mod earlier_nets;
+mod few_readings;
 mod instructions;
 mod introduce;
 mod neighbours;
