@@ -77,7 +77,8 @@ fn too_few_readings_for_an_interval_are_said_with_what_helps() {
     let few = bench_freely(&Place::new(), &options, &[GOOD, r#"{"name":"other","cost":5}"#]);
     assert_eq!(few.code, 0, "{}", few.exchange());
     let said = few.unwrapped();
-    let remark = "‘good’ and 1 more have fewer than 6 readings, which give no net and no interval; raise --budget";
+    let remark =
+        "‘good’ and 1 more have fewer than 6 readings, which give no net and no interval; raise --budget";
     assert!(said.contains(remark), "{}", few.exchange());
     let enough = bench_freely(&Place::new(), &[&options[..5], &["--blocks", "8"]].concat(), &[GOOD]);
     assert!(!enough.unwrapped().contains("fewer than"), "{}", enough.exchange());
