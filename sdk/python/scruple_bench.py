@@ -90,6 +90,10 @@ class Case:
                 self.made = tuple(self.params.values() if self.args is None else self.args)
             self.ready = True
 
+    def around(self, serve_these):
+        """May call `serve_these`, which answers this request for batches of the case, and those that follow it. Otherwise
+        they are answered where all others are."""
+
     def dismiss(self):
         if self.ready:
             self.ready, made, self.made = False, self.made, ()
@@ -234,6 +238,39 @@ class _Server:
     def say(self, reply):
         text = json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         self.replies.write(text.encode("utf-8", "replace") + b"\n")
+
+    def serve(self, requests):
+        """Answers requests until `bye` or the end of input."""
+        request = _next(requests)
+        while request is not None:
+            case, following = self.case_of_batches(request), []
+            if case:
+                case.around(lambda: following.append(self.serve_batches(case, request, requests)))
+            if following:
+                request = following[0]
+            elif self.answer(request):
+                request = _next(requests)
+            else:
+                return
+        self.dismiss()
+
+    def case_of_batches(self, request):
+        """Returns the case if the request is for batches of one only."""
+        words = (request or "").split(" ")
+        if words[0] != "block" or len(words) < 2:
+            return None
+        try:
+            numbers = {self.batch(word)[0] for word in words[1:]}
+        except _Refused:
+            return None
+        return self.cases[numbers.pop()] if len(numbers) == 1 else None
+
+    def serve_batches(self, case, request, requests):
+        """Answers requests while they are for batches of this case. Returns the first other one."""
+        while self.case_of_batches(request) is case:
+            self.answer(request)
+            request = _next(requests)
+        return request
 
     def answer(self, request):
         """Answers one request. Returns False after `bye`."""
@@ -399,13 +436,13 @@ def serve(cases):
     for path in paths:
         if match := re.fullmatch(r"/dev/fd/(\d+)", path):
             os.set_inheritable(int(match[1]), False)
-    server = _Server(cases, replies)
-    for line in requests:
-        if not line.endswith(b"\n"):
-            break
-        if not server.answer(line[:-1].decode("utf-8", "replace")):
-            return
-    server.dismiss()
+    _Server(cases, replies).serve(requests)
+
+
+def _next(requests):
+    """Returns the next request, or None at the end of input. Half a line is none."""
+    line = requests.readline()
+    return line[:-1].decode("utf-8", "replace") if line.endswith(b"\n") else None
 
 
 def main():

@@ -4,18 +4,21 @@
         assert scruple(sorted, [3, 1, 2]) == [1, 2, 3]
 
 Under plain `pytest` the fixture calls the function once, so the test is a test. Under `scruple bench -- pytest FILE`
-each such test is a case: the test runs once to record the call (its fixtures end then, so pass objects that must still
-exist as arguments), the function is then called in batches, and the test's own assertions are the case's check.
+each such test is a case: the test runs once to record the call, the function is then called in batches, and the test's own
+assertions are the case's check. If the function needs what the test or its fixtures undo at their end, its batches run
+while the test runs, within the call of the fixture.
 
-Tests written for pytest-benchmark need no change. `benchmark(f, …)` and `benchmark.pedantic(f, args, kwargs, setup,
-teardown)` do the same. Under `scruple bench` this plugin takes the place of pytest-benchmark, and Scruple chooses rounds
-and iterations; `extra_info` is only visible in the test, and `stats` is None.
+Tests written for pytest-benchmark need no change. `benchmark(f, …)`, `benchmark.pedantic(f, args, kwargs, setup,
+teardown)` and `benchmark.weave(f)` do the same. Under `scruple bench` this plugin takes the place of pytest-benchmark,
+and Scruple chooses rounds and iterations. The fixture is as with `--benchmark-disable`: `enabled` is False, `stats` is
+None, and `extra_info` is only visible in the test.
 
 A mark sets the options of a case: `@pytest.mark.scruple(throughput=4096, tags=["slow"])`. Params of `parametrize`
 become the case's params.
 """
 
 import functools
+import inspect
 import os
 import sys
 
@@ -29,32 +32,42 @@ def is_benched():
 
 
 class Recorder:
-    """The fixture: calls the function, and records the call."""
+    """The fixture: calls the function, and records the call. If the test is run for its batches, they run then."""
 
-    def __init__(self):
+    def __init__(self, item):
         self.call, self.make, self.undo = None, None, None
+        self.batches = getattr(item, "scruple_batches", None)
+        item.scruple_recorder = self
 
     def __call__(self, function, *args, **keywords):
         if self.call:
             raise RuntimeError("a test can hand only one function to its fixture")
         body = functools.partial(function, **keywords) if keywords else function
         self.call = (body, args)
-        return body(*args)
+        result = body(*args)
+        self.run_batches()
+        return result
+
+    def run_batches(self):
+        if self.batches:
+            self.batches(self)
 
 
 @pytest.fixture(name="scruple")
 def _scruple(request):
-    recorder = Recorder()
-    request.node.scruple_recorder = recorder
-    return recorder
+    return Recorder(request.node)
 
 
 class Benchmark(Recorder):
     """The fixture of pytest-benchmark."""
 
-    def __init__(self):
-        super().__init__()
-        self.group, self.extra_info, self.stats, self.enabled = None, {}, None, True
+    def __init__(self, item):
+        super().__init__(item)
+        call, mark = getattr(item, "callspec", None), item.get_closest_marker("benchmark")
+        self.name, self.fullname = item.name, item.nodeid
+        self.param, self.params = (call.id, call.params) if call else (None, None)
+        self.group, self.extra_info = mark.kwargs.get("group") if mark else None, {}
+        self.stats, self.enabled, self.disabled, self.has_error, self.rollbacks = None, False, True, False, []
 
     def pedantic(self, target, args=(), kwargs=None, setup=None, teardown=None, rounds=1, warmup_rounds=0, iterations=1):
         """Every iteration of a case with a setup gets the setup's result: a pair of args and kwargs, or nothing. The
@@ -78,10 +91,26 @@ class Benchmark(Recorder):
         result = body(made)
         if teardown:
             undo(made)
+        self.run_batches()
         return result
 
-    def weave(self, *_arguments, **_keywords):
-        raise RuntimeError("benchmark.weave is not supported: hand the function to benchmark itself")
+    def weave(self, target, **options):
+        """Makes a case of the first call of this function that the test causes, as aspectlib finds it."""
+        try:
+            import aspectlib
+        except ImportError:
+            raise RuntimeError("benchmark.weave needs the package aspectlib") from None
+
+        def aspect(function):
+            return functools.wraps(function)(lambda *args, **keywords: self(function, *args, **keywords))
+
+        self.rollbacks.append(aspectlib.weave(target, aspect, **options).rollback)
+
+    patch = weave
+
+    def end(self):
+        while self.rollbacks:
+            self.rollbacks.pop()()
 
 
 class BenchmarkFixture:
@@ -89,9 +118,32 @@ class BenchmarkFixture:
 
     @pytest.fixture(name="benchmark")
     def _benchmark(self, request):
-        recorder = Benchmark()
-        request.node.scruple_recorder = recorder
-        return recorder
+        recorder = Benchmark(request.node)
+        yield recorder
+        recorder.end()
+
+    @pytest.fixture(name="benchmark_weave")
+    def _benchmark_weave(self, benchmark):
+        return benchmark.weave
+
+
+# Fixtures that end with the test, but whose end a body does not notice.
+HARMLESS = {"scruple", "benchmark", "benchmark_weave", "tmp_path", "tmpdir", "capsys", "capfd", "capsysbinary",
+            "capfdbinary", "caplog", "recwarn"}
+
+
+def ends_fixtures(item):
+    """Whether a fixture of this test undoes something at the end of the test."""
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return any(definition.scope == "function" and undoes(definition.func)
+               for name, several in definitions.items() if name not in HARMLESS for definition in several)
+
+
+def undoes(function):
+    code = inspect.unwrap(function)
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
+        return True
+    return "addfinalizer" in getattr(getattr(code, "__code__", None), "co_names", ())
 
 
 class TestCase(scruple_bench.Case):
@@ -102,34 +154,65 @@ class TestCase(scruple_bench.Case):
     def __init__(self, item):
         path, line, _ = item.location
         mark = item.get_closest_marker("scruple")
-        params = getattr(item, "callspec", None)
-        super().__init__(item.nodeid.partition("[")[0].replace("::", "/"), None,
-                         params=params.params if params else {}, check=True, source=f"{path}:{(line or 0) + 1}",
-                         **(mark.kwargs if mark else {}))
+        super().__init__(item.nodeid.partition("[")[0].replace("::", "/"), None, params=params_of(item), check=True,
+                         source=f"{path}:{(line or 0) + 1}", **(mark.kwargs if mark else {}))
         self.item, self.failure, self.make, self.undo = item, None, None, None
+        # Whether batches run while the test runs; and whether it runs for them now.
+        self.needs_test, self.in_test = ends_fixtures(item), False
 
-    def run_test(self):
-        """Runs the test. Returns the reason why it fails, or None."""
+    def run_test(self, batches=None):
+        """Runs the test, and these batches within the call of its fixture. Returns the reason why it fails, or None."""
         from _pytest.runner import runtestprotocol
 
-        self.item.scruple_recorder = None
+        self.item.scruple_recorder, self.item.scruple_batches = None, batches
         for report in runtestprotocol(self.item, log=False, nextitem=None):
             if report.failed:
                 return f"{report.when} of the test failed: {last_line(report.longreprtext)}"
             if report.skipped:
-                return "the test was skipped"
+                return f"the test was skipped: {reason_of_skip(report)}"
         return None
 
+    def learn_call(self, recorder):
+        self.body, self.made = recorder.call
+        self.make, self.undo = recorder.make, recorder.undo
+
     def prepare(self):
-        if not self.ready:
-            self.failure = self.run_test()
-            recorder = self.item.scruple_recorder
-            if recorder and recorder.call:
-                self.body, self.made = recorder.call
-                self.make, self.undo = recorder.make, recorder.undo
-            else:
-                self.failure = self.failure or "the test did not hand anything to its fixture"
-            self.ready = True
+        if self.ready or self.in_test:
+            return
+        self.failure = self.run_test()
+        recorder = self.item.scruple_recorder
+        if recorder and recorder.call:
+            self.learn_call(recorder)
+            if not self.failure and not self.needs_test and not self.outlives_test():
+                self.needs_test = True
+        else:
+            self.failure = self.failure or "the test did not hand anything to its fixture"
+        self.ready = True
+
+    def outlives_test(self):
+        """Whether the body runs after the end of the test, which has passed."""
+        try:
+            self.loop("c", 1)()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # pytest.fail raises one.
+            return False
+        return True
+
+    def around(self, serve_these):
+        self.prepare()
+        if self.failure or not self.needs_test:
+            return
+
+        def batches(recorder):
+            self.learn_call(recorder)
+            self.in_test = True
+            try:
+                serve_these()
+            finally:
+                self.in_test = False
+
+        self.failure = self.run_test(batches)
 
     def loop(self, kind, iterations):
         if self.failure:
@@ -147,6 +230,19 @@ class TestCase(scruple_bench.Case):
         return {"ok": False, "checked": True, "why": why} if why else {"ok": True, "checked": True}
 
 
+def params_of(item):
+    """The params of a test: numbers and texts as they are, other objects by the words of the test's id. Their own texts
+    are long and may hold an address, which another process does not have."""
+    call = getattr(item, "callspec", None)
+    if not call:
+        return {}
+    ids = list(getattr(call, "_idlist", ()))
+    if len(ids) != len(call.params):
+        ids = [getattr(value, "__name__", f"{name}{call.indices.get(name, 0)}") for name, value in call.params.items()]
+    return {name: value if isinstance(value, (int, float, str)) else word
+            for (name, value), word in zip(call.params.items(), ids)}
+
+
 def one_by_one(body, make, undo, iterations):
     """Times each iteration by itself, between its setup and its teardown, and returns the sums as one timed part."""
     wall, cpu, result = 0, 0, None
@@ -156,6 +252,19 @@ def one_by_one(body, make, undo, iterations):
         undo(made)
         wall, cpu = wall + end - start, cpu + used
     return 0, wall, cpu, result
+
+
+def reason_of_skip(report):
+    """Returns why pytest skipped the test, without the place."""
+    why = report.longrepr[-1] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return why.partition("Skipped: ")[2] or why
+
+
+def is_skipped(item):
+    """Whether a mark says that the test is to be skipped."""
+    from _pytest.skipping import evaluate_skip_marks
+
+    return evaluate_skip_marks(item) is not None
 
 
 def last_line(text):
@@ -174,6 +283,7 @@ def pytest_configure(config):
         # It refuses a fixture of its name. Its options stay known, so that a project's configuration is still read.
         plugins.unregister(rival)
     config.addinivalue_line("markers", "scruple(**options): options of the case that Scruple makes of this test")
+    config.addinivalue_line("markers", "benchmark(**options): options of pytest-benchmark, which Scruple ignores")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -183,6 +293,6 @@ def pytest_runtestloop(session):
     if session.testsfailed:
         print("scruple: there were errors while collecting tests", file=sys.stderr)
         raise session.Failed("errors while collecting")
-    scruple_bench.serve([TestCase(item) for item in session.items 
-                         if {"scruple", "benchmark"} & set(getattr(item, "fixturenames", ()))])
+    scruple_bench.serve([TestCase(item) for item in session.items
+                         if {"scruple", "benchmark"} & set(getattr(item, "fixturenames", ())) and not is_skipped(item)])
     return True

@@ -142,3 +142,171 @@ def test_the_fixture_of_pytest_benchmark_hands_over_cases_with_and_without_a_set
             entries = program.ask(f"block {case['id']}:c:20 {case['id']}:t:20")["block"]
             assert [entry["iterations"] for entry in entries] == [20, 20]
             assert program.ask(f"once {case['id']}")["ok"]
+
+
+# Each body needs what its test or a fixture undoes at the end; `test_other` runs between them.
+ALIVE = """
+    import asyncio
+    import os
+    import pytest
+
+    events = []
+
+    @pytest.fixture
+    def opened(tmp_path):
+        with open(tmp_path / "file", "w+") as file:
+            file.write("text")
+            yield file
+        events.append("closed")
+
+    def test_file(scruple, opened):
+        def read():
+            opened.seek(0)
+            return opened.read()
+        assert scruple(read) == "text"
+
+    def test_variable(benchmark, monkeypatch):
+        monkeypatch.setenv("ONLY_HERE", "1")
+        assert benchmark(os.environ.get, "ONLY_HERE") == "1"
+
+    def test_loop(benchmark):
+        loop = asyncio.new_event_loop()
+        async def answer():
+            return 42
+        assert benchmark(lambda: loop.run_until_complete(answer())) == 42
+        loop.close()
+
+    def test_other(benchmark):
+        def unset():
+            assert "ONLY_HERE" not in os.environ
+        benchmark(unset)
+
+    def test_wrong(benchmark, opened):
+        assert benchmark(lambda: 4) == 5
+
+    def test_pedantic(benchmark, opened):
+        assert benchmark.pedantic(opened.seek, setup=lambda: ((0,), {}), rounds=3) == 0
+"""
+
+
+def test_batches_run_while_what_they_need_is_there(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    monkeypatch.delenv("ONLY_HERE", raising=False)
+    pytester.makepyfile(test_it=ALIVE)
+    words = ["-q", "-p", "scruple_pytest", "-p", "no:benchmark"]
+    with Program([sys.executable, "-m", "pytest", *words, "test_it.py"]) as program:
+        cases, _ = program.cases()
+        numbers = {case["name"].rpartition("/")[2]: case["id"] for case in cases}
+        right = [number for name, number in numbers.items() if name != "test_wrong"]
+        for _ in range(2):
+            for number in right:
+                for _ in range(2):
+                    entries = program.ask(f"block {number}:c:3 {number}:t:3")["block"]
+                    assert [(entry["id"], entry["iterations"]) for entry in entries] == [(number, 3), (number, 3)]
+        for number in right:
+            assert program.ask(f"once {number}")["ok"]
+        # A request for several cases does not run within one of their tests.
+        mixed = program.ask(f"block {numbers['test_file']}:c:1 {numbers['test_other']}:c:1")
+        assert "closed file" in mixed["error"]
+        assert "assert 4 == 5" in program.ask(f"once {numbers['test_wrong']}")["why"]
+        assert program.ask(f"block {numbers['test_wrong']}:c:1")["kind"] == "exception"
+        assert program.ask("bye") == {"bye": True}
+        assert program.exit_code() == 0
+
+
+def test_the_end_of_input_ends_the_test_that_runs(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    pytester.makepyfile(test_it=ALIVE.replace('events.append("closed")', 'open("ended", "w").close()'))
+    words = ["-q", "-p", "scruple_pytest", "-p", "no:benchmark"]
+    with Program([sys.executable, "-m", "pytest", *words, "test_it.py"]) as program:
+        assert program.ask("block 0:c:1")["block"]
+        (pytester.path / "ended").unlink()
+        assert program.ask("block 0:c:1")["block"]
+        assert not (pytester.path / "ended").exists()
+        program.end_of_input()
+        assert program.exit_code() == 0
+    assert (pytester.path / "ended").exists()
+
+
+SUITE = """
+    import enum
+    import pytest
+
+    class Kind(enum.Enum):
+        FLAT = 1
+
+    class Converter:
+        def __init__(self, n):
+            self.n = n
+
+    @pytest.mark.benchmark(group="g", min_rounds=5)
+    @pytest.mark.parametrize("kind", [Kind.FLAT, Converter, Converter(1)])
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_kinds(benchmark, kind, n):
+        assert benchmark(lambda: n) == n
+        assert benchmark.group == "g" and benchmark.params["n"] == n
+        if benchmark.enabled:
+            assert benchmark.stats.stats.mean < 1
+
+    @pytest.mark.skipif(True, reason="not here")
+    def test_not_here(benchmark):
+        benchmark(sum, [1])
+
+    def test_skips(benchmark):
+        pytest.skip("no such machine")
+"""
+
+
+def test_suites_of_pytest_benchmark_keep_their_params_and_marks(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    pytester.makepyfile(test_it=SUITE)
+    words = ["-q", "--strict-markers", "-p", "scruple_pytest", "-p", "no:benchmark"]
+    with Program([sys.executable, "-m", "pytest", *words, "test_it.py"]) as program:
+        cases, _ = program.cases()
+        assert [case["params"] for case in cases[:6]] == [
+            {"n": n, "kind": kind} for n in (1, 2) for kind in ("Kind.FLAT", "Converter", "kind2")]
+        assert [case["name"].rpartition("/")[2] for case in cases[6:]] == ["test_skips"]
+        assert program.ask("once 0")["ok"]
+        assert program.ask("once 6")["why"] == "the test was skipped: no such machine"
+
+
+# With what aspectlib does that matters here.
+WOVEN = """
+    import sys
+    import types
+
+    def weave(target, aspect, **options):
+        Wait.inner = aspect(target)
+        return types.SimpleNamespace(rollback=lambda: setattr(Wait, "inner", target))
+
+    sys.modules["aspectlib"] = types.SimpleNamespace(weave=weave)
+
+    class Wait:
+        def run(self):
+            return self.inner(1) + 1
+
+        def inner(self, n):
+            return n
+
+    def test_woven(benchmark):
+        benchmark.weave(Wait.inner)
+        assert Wait().run() == 2
+
+    def test_by_fixture(benchmark_weave):
+        benchmark_weave(Wait.inner)
+        assert Wait().run() == 2
+
+    def test_not_woven(benchmark):
+        assert "lambda" not in repr(Wait.inner)
+        assert benchmark(Wait().run) == 2
+"""
+
+def test_a_woven_function_is_a_case(pytester, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(SDK))
+    pytester.makepyfile(test_it=WOVEN)
+    words = ["-q", "-p", "scruple_pytest", "-p", "no:benchmark"]
+    with Program([sys.executable, "-m", "pytest", *words, "test_it.py"]) as program:
+        cases, _ = program.cases()
+        assert [program.ask(f"once {case['id']}") for case in cases] == [
+            {"once": number, "ok": True, "checked": True} for number in range(3)]
+        assert program.ask("block 0:c:5 0:t:5")["block"][0]["iterations"] == 5

@@ -8,22 +8,21 @@ use std::ffi::OsString;
 const HAND: &str = "SCRUPLE_BENCH_HAND";
 
 /// Weighs the cases by Scruple, if any of them is selected, and returns the exit code.
-pub fn main<'a>(cases: impl Iterator<Item = &'a Declaration>) -> i32 {
-    let me: Vec<OsString> = env::args_os().collect();
-    if selects_none(&me, cases) { 0 } else { weigh(&me) }
+pub fn main<'a>(me: &[OsString], cases: impl Iterator<Item = &'a Declaration>) -> i32 {
+    if selects_none(me, cases) { 0 } else { weigh(me) }
 }
 
 /// The argument that `cargo bench` adds, which is not meant for the program.
 const OF_CARGO: &str = "--bench";
 
-fn is_started_by_cargo(me: &[OsString]) -> bool {
+pub fn is_started_by_cargo_bench(me: &[OsString]) -> bool {
     me.iter().any(|word| word == OF_CARGO)
 }
 
 /// Translates the arguments after `cargo bench --` to options of Scruple: plain words select cases, and nothing is
 /// stored unless an option is about the store.
 fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
-    if !is_started_by_cargo(me) {
+    if !is_started_by_cargo_bench(me) {
         return Vec::new();
     }
     let mut options: Vec<OsString> = Vec::new();
@@ -43,7 +42,7 @@ fn options_of_cargo(me: &[OsString]) -> Vec<OsString> {
 
 /// Returns the program with its own arguments, which are none if `cargo bench` started it.
 fn of_program(me: &[OsString]) -> &[OsString] {
-    if is_started_by_cargo(me) { &me[..1] } else { me }
+    if is_started_by_cargo_bench(me) { &me[..1] } else { me }
 }
 
 /// Whether `cargo bench` selects cases, but none of these. It gives all benches of a package the same words, and does not
@@ -55,7 +54,7 @@ fn selects_none<'a>(me: &[OsString], mut cases: impl Iterator<Item = &'a Declara
         |case: &Declaration, word: &str| case.name.contains(word) || case.tags.iter().any(|tag| tag == word);
     let may_be =
         |case: &Declaration| !case.params.is_empty() || words.iter().any(|word| selected(case, word));
-    is_started_by_cargo(me) && !words.is_empty() && !cases.any(may_be)
+    is_started_by_cargo_bench(me) && !words.is_empty() && !cases.any(may_be)
 }
 
 /// Executes Scruple on this program.

@@ -18,8 +18,9 @@
 //! }
 //! ```
 //!
-//! `cargo bench` then weighs them: if the program is started by hand, it executes `scruple bench` with itself. A tare
-//! shows the harness's own cost: the same loop around the identity, or around a constant of the result's size.
+//! `cargo bench` then weighs them: if the program is started by hand, it executes `scruple bench` with itself.
+//! `cargo test --benches` runs each case once. A tare shows the harness's own cost: the same loop around the identity,
+//! or around a constant of the result's size.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
@@ -40,6 +41,7 @@ mod opaque;
 mod queue;
 mod serve;
 mod team;
+mod test_run;
 
 pub use awaited::Iterations;
 pub use body::Verdict;
@@ -217,7 +219,7 @@ impl Bench {
     }
 
     /// Serves the declared cases to Scruple until it sends `bye`. If the program was started by hand, it executes
-    /// `scruple bench` with itself.
+    /// `scruple bench` with itself; if `cargo test` started it, it runs each case once.
     pub fn main(self) -> ! {
         std::process::exit(serve::main(self.entries))
     }

@@ -2,17 +2,19 @@
 
 use crate::body::{Kind, Task};
 use crate::by_hand;
+use crate::case::Declaration;
 use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
 use crate::queue::{PassParameters, Passing};
 use crate::team::{Measured, message};
+use crate::test_run::TestRun;
 use crate::{Entry, Work};
 use std::collections::HashSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::exit;
 use std::time::Duration;
@@ -22,12 +24,16 @@ const OUT: &str = "SCRUPLE_BENCH_OUT";
 const MOST: u64 = 1 << 53;
 
 /// An error reply, sent instead of the answer.
-struct Refusal(Object);
+struct Refusal {
+    reply: Object,
+    why: String,
+}
 
 impl Refusal {
     fn new(kind: &str, id: Option<usize>, text: &str) -> Refusal {
         let reply = Object::default().text("error", text).text("kind", kind);
-        Refusal(if let Some(id) = id { reply.integer("id", id as u64) } else { reply })
+        let reply = if let Some(id) = id { reply.integer("id", id as u64) } else { reply };
+        Refusal { reply, why: text.to_owned() }
     }
 
     fn request(text: &str) -> Refusal {
@@ -43,11 +49,11 @@ struct Batch {
     threads: usize,
 }
 
-struct BenchServer {
+pub struct BenchServer {
     entries: Vec<Entry>,
     ready: Vec<bool>,
     heap: Heap,
-    replies: BufWriter<File>,
+    replies: Box<dyn Write>,
 }
 
 /// Serves the cases until the host sends `bye`, and returns the exit code.
@@ -57,7 +63,13 @@ pub fn main(entries: Vec<Entry>) -> i32 {
         return end(&format!("two cases have the name {:?} and the same params", duplicate.declaration.name));
     }
     let (input, output) = match (env::var_os(IN), env::var_os(OUT)) {
-        (None, None) => return by_hand::main(entries.iter().map(|entry| &entry.declaration)),
+        (None, None) => {
+            let words: Vec<OsString> = env::args_os().collect();
+            return match TestRun::requested(&words) {
+                Some(request) => request.run(BenchServer::new(entries, Box::new(io::sink()))),
+                None => by_hand::main(&words, entries.iter().map(|entry| &entry.declaration)),
+            };
+        }
         (Some(input), Some(output)) => (input, output),
         _ => return end(&format!("only one of {IN} and {OUT} is set")),
     };
@@ -72,8 +84,7 @@ pub fn main(entries: Vec<Entry>) -> i32 {
         Err(why) => return end(&why),
     };
     keep_from_children(&[input, output]);
-    let ready = vec![false; entries.len()];
-    let mut server = BenchServer { entries, ready, heap: Heap::look(), replies: BufWriter::new(replies) };
+    let mut server = BenchServer::new(entries, Box::new(BufWriter::new(replies)));
     let mut requests = BufReader::new(requests);
     let mut line = Vec::new();
     while requests.read_until(b'\n', &mut line).is_ok_and(|_| line.pop() == Some(b'\n')) {
@@ -84,7 +95,7 @@ pub fn main(entries: Vec<Entry>) -> i32 {
             server.flush();
             return 0;
         }
-        if let Err(Refusal(reply)) = server.answer(&request) {
+        if let Err(Refusal { reply, .. }) = server.answer(&request) {
             server.say(reply);
         }
         server.flush();
@@ -133,6 +144,23 @@ fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Ref
 }
 
 impl BenchServer {
+    fn new(entries: Vec<Entry>, replies: Box<dyn Write>) -> BenchServer {
+        BenchServer { ready: vec![false; entries.len()], entries, heap: Heap::look(), replies }
+    }
+
+    pub fn declarations(&self) -> impl Iterator<Item = &Declaration> {
+        self.entries.iter().map(|entry| &entry.declaration)
+    }
+
+    /// Runs a case once, and its check. Returns why it failed.
+    pub fn test(&mut self, id: usize) -> Result<(), String> {
+        let verdict = self.prepare(id).and_then(|()| self.verdict(id));
+        let ended = self.dismiss(id);
+        let (verdict, _) = verdict.map_err(|refusal| refusal.why)?;
+        verdict?;
+        ended.map_err(|refusal| refusal.why)
+    }
+
     fn say(&mut self, reply: Object) {
         let mut line = reply.done();
         line.push('\n');
@@ -299,7 +327,10 @@ impl BenchServer {
             each.map(|(i, (span, moved))| span_object(*moved, span).text("role", passed.role(i)).done());
         entry = entry.list("threads", each);
         match fault {
-            Some(why) => Err(Refusal(Refusal::new("ledger", Some(id), &why).0.object("batch", entry))),
+            Some(why) => {
+                let refusal = Refusal::new("ledger", Some(id), &why);
+                Err(Refusal { reply: refusal.reply.object("batch", entry), ..refusal })
+            }
             None => Ok((entry, heap::lost(&measured.before, &measured.after))),
         }
     }
@@ -316,7 +347,7 @@ impl BenchServer {
         let replies = std::cell::RefCell::new(&mut self.replies);
         let stalled = |put: u64, got: u64, panic: Option<String>, since: Duration| {
             let reply = match &panic {
-                Some(panic) => Refusal::new("exception", Some(id), panic).0.flag("fatal", true),
+                Some(panic) => Refusal::new("exception", Some(id), panic).reply.flag("fatal", true),
                 None => Object::default()
                     .integer("stalled", id as u64)
                     .number("seconds", since.as_secs_f64())
@@ -337,28 +368,33 @@ impl BenchServer {
     fn once(&mut self, word: &str) -> Result<(), Refusal> {
         let id = self.id(word)?;
         self.prepare(id)?;
+        let (verdict, reply) = self.verdict(id)?;
+        self.say(match verdict {
+            Ok(()) => reply.flag("ok", true),
+            Err(why) => reply.flag("ok", false).text("why", &why),
+        });
+        Ok(())
+    }
+
+    /// Runs a case once. Returns what its check says, and the reply without that.
+    fn verdict(&mut self, id: usize) -> Result<(Result<(), String>, Object), Refusal> {
         let reply = Object::default().integer("once", id as u64);
-        let reply = match &mut self.entries[id].work {
+        Ok(match &mut self.entries[id].work {
             Work::Body(body) => match guarded(id, || Ok(body.once()))? {
-                None => reply.flag("ok", true).flag("checked", false),
-                Some(Ok(None)) => reply.flag("ok", true).flag("checked", true),
-                Some(Ok(Some(digest))) => {
-                    reply.flag("ok", true).flag("checked", true).text("digest", &digest)
-                }
-                Some(Err(why)) => reply.flag("ok", false).flag("checked", true).text("why", &why),
+                None => (Ok(()), reply.flag("checked", false)),
+                Some(Ok(None)) => (Ok(()), reply.flag("checked", true)),
+                Some(Ok(Some(digest))) => (Ok(()), reply.flag("checked", true).text("digest", &digest)),
+                Some(Err(why)) => (Err(why), reply.flag("checked", true)),
             },
             Work::Flow(_) => {
                 let elements = self.entries[id].declaration.passing.as_ref().map_or(0, |p| p.once_elements);
                 let passed = self.pass(id, Kind::Case, elements, true)?;
-                let reply = match passed.ledger().fault() {
-                    None => reply.flag("ok", true),
-                    Some(why) => reply.flag("ok", false).text("why", &why),
-                };
-                passed.tell_fairness(reply.flag("checked", true))
+                (
+                    passed.ledger().fault().map_or(Ok(()), Err),
+                    passed.tell_fairness(reply.flag("checked", true)),
+                )
             }
-        };
-        self.say(reply);
-        Ok(())
+        })
     }
 }
 

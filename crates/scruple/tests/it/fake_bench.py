@@ -134,6 +134,9 @@ def batch(cases, word):
     if kind == "c" and "once" in case and index not in evaluated:
         evaluated.add(index)
         reply["alloc.bytes"] += case["once"]
+    if kind == "c":
+        # What a body whose state grows allocates in every hundredth iteration.
+        reply["alloc.bytes"] += count // 100 * case.get("segment", 0)
     if "step" in case:
         reply["alloc.bytes"] -= reply["alloc.bytes"] % case["step"]
     if kind == "c":
@@ -161,7 +164,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked", "cold", "late")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

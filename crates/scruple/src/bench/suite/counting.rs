@@ -8,6 +8,7 @@ use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
+use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
@@ -45,7 +46,7 @@ impl CountingPass<'_> {
         let cases = self.cases;
         let fresh = self.each_is_fresh();
         let mut shared: Option<((usize, u32), BenchProgram, Hello)> = None;
-        let mut first = Vec::new();
+        let (mut first, mut more_over_many) = (Vec::new(), Vec::new());
         let began = Instant::now();
         let all = 0..cases.len();
         let visits: Vec<(usize, u32)> = match fresh {
@@ -85,7 +86,13 @@ impl CountingPass<'_> {
                 Ok(more) => {
                     let more = more.filter(|_| visit == 0);
                     first.extend(more.map(|bytes| (weighed.arm, bytes)));
-                    shared = Some((of, program, hello));
+                    match self.over_many(weighed, visit, &mut program, &hello) {
+                        Ok(found) => {
+                            more_over_many.extend(found);
+                            shared = Some((of, program, hello));
+                        }
+                        Err(error) => _ = reason(&error)?,
+                    }
                 }
                 Err(error) => self.absent(weighed, &reason(&error)?),
             }
@@ -94,6 +101,7 @@ impl CountingPass<'_> {
             program.finish();
         }
         self.remark_on_first(&first);
+        self.remark_on_many(&more_over_many);
         Ok(())
     }
 
@@ -203,6 +211,57 @@ impl CountingPass<'_> {
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
 
+    /// Runs a batch of the length that is timed, once for each case. Returns what an iteration of it allocates if that is
+    /// more than the figure, which is that of one iteration: a body whose state grows may allocate a lot now and then.
+    fn over_many(
+        &mut self,
+        weighed: &Weighed,
+        visit: u32,
+        program: &mut BenchProgram,
+        hello: &Hello,
+    ) -> Result<Option<OverMany>, BenchError> {
+        let counter = hello.counters.iter().find(|counter| allocates(counter));
+        let Some(counter) = counter.filter(|counter| {
+            visit == 0
+                && counter.quality <= Quality::Near
+                && counter.granularity.is_none()
+                && weighed.iterations > 1
+                && weighed.case.concurrency.is_none()
+                && !weighed.case.first
+        }) else {
+            return Ok(None);
+        };
+        let batches = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, weighed.iterations));
+        let replies = self.programs.block(weighed, program, batches.to_vec())?;
+        let mean = net_of(counter, &replies);
+        let arm = &self.record.run.arms[weighed.arm];
+        let one = arm.sample(&declaration(counter).key).map(|sample| median(&sample.readings));
+        let swing = if counter.quality == Quality::Exact { 1.0 } else { 64.0 };
+        Ok(mean
+            .zip(one)
+            .filter(|(mean, one)| *mean > one + swing && *mean > 1.05 * one)
+            .map(|(mean, one)| OverMany { arm: weighed.arm, one, mean, iterations: weighed.iterations }))
+    }
+
+    /// Adds one remark about the cases of which one iteration allocates less than an iteration of many.
+    fn remark_on_many(&mut self, found: &[OverMany]) {
+        let share = |of: &&OverMany| of.mean / of.one.max(1.0);
+        let Some(most) = found.iter().max_by(|a, b| share(a).total_cmp(&share(b))) else { return };
+        let text = |bytes: f64| text(bytes.round(), &Unit::Bytes);
+        let others = match found.len() {
+            1 => String::new(),
+            cases => format!(" (and {} more)", cases - 1),
+        };
+        let message = format!(
+            "one iteration of ‘{}’{others} allocates {}, but {} in a row allocate {} each: some allocate more, which the figure leaves out",
+            self.record.run.arms[most.arm].name,
+            text(most.one),
+            most.iterations,
+            text(most.mean)
+        );
+        self.record.run.warn("iterations-differ", message);
+    }
+
     /// Adds one remark about how much the first iterations of all cases allocate beyond the later ones. This is
     /// one-time setup, which the figures do not include.
     fn remark_on_first(&mut self, more: &[(usize, f64)]) {
@@ -236,14 +295,30 @@ impl CountingPass<'_> {
     }
 }
 
+/// A case of which an iteration among many allocates more than one by itself.
+struct OverMany {
+    arm: usize,
+    /// The bytes of one iteration, and the mean over this many in a row.
+    one: f64,
+    mean: f64,
+    iterations: u64,
+}
+
+/// Whether a counter counts the bytes that a body allocates.
+fn allocates(counter: &Counter) -> bool {
+    ["alloc.bytes", "malloc.bytes"].contains(&counter.key.as_str())
+}
+
+/// Returns what a counter says of one iteration, less the tare.
+fn net_of(counter: &Counter, replies: &[BatchReply]) -> Option<f64> {
+    let readings = net_readings(std::slice::from_ref(counter), replies);
+    readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())
+}
+
 /// Returns how many more bytes the first iteration allocated than a later one, if the difference is notable.
 fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]) -> Option<f64> {
-    let counter = counters.iter().find(|c| ["alloc.bytes", "malloc.bytes"].contains(&c.key.as_str()))?;
-    let of = |replies: &[BatchReply]| {
-        let readings = net_readings(counters, replies);
-        readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())
-    };
-    let (cold, warm) = (of(first)?, of(warm)?);
+    let counter = counters.iter().find(|counter| allocates(counter))?;
+    let (cold, warm) = (net_of(counter, first)?, net_of(counter, warm)?);
     // Counters that are not exact vary by a few kilobytes even if the program does the same.
     let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
     (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)

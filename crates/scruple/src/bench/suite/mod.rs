@@ -8,6 +8,7 @@ mod counting;
 mod differing_processes;
 mod earlier_core;
 mod earlier_nets;
+mod few_readings;
 mod instructions;
 mod introduce;
 mod neighbours;

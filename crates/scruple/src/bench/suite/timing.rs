@@ -8,7 +8,7 @@ use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{
     Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
-    readings,
+    few_readings, readings,
 };
 use crate::fault::Fault;
 use scruple_core::judge;
@@ -131,6 +131,7 @@ impl TimingPass<'_> {
         self.core.add_to(self.cases, self.record);
         self.nets.add_to(self.cases, self.record);
         differing_processes::add_remarks(self.programs, self.cases, self.record);
+        few_readings::add_remark(self.cases, self.record);
         Ok(())
     }
 

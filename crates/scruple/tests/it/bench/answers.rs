@@ -71,6 +71,32 @@ fn a_tare_that_allocates_more_than_its_case_leaves_no_figure() {
     assert!(said.contains("its tare has 32 B and the case itself 0 B"), "{}", answer.exchange());
 }
 
+#[test]
+fn too_few_readings_for_an_interval_are_said_with_what_helps() {
+    let options = ["--no-store", "--seed", "7", "--processes", "1", "--blocks", "4"];
+    let few = bench_freely(&Place::new(), &options, &[GOOD, r#"{"name":"other","cost":5}"#]);
+    assert_eq!(few.code, 0, "{}", few.exchange());
+    let said = few.unwrapped();
+    let remark =
+        "‘good’ and 1 more have fewer than 6 readings, which give no net and no interval; raise --budget";
+    assert!(said.contains(remark), "{}", few.exchange());
+    let enough = bench_freely(&Place::new(), &[&options[..5], &["--blocks", "8"]].concat(), &[GOOD]);
+    assert!(!enough.unwrapped().contains("fewer than"), "{}", enough.exchange());
+}
+
+#[test]
+fn what_only_some_iterations_allocate_is_a_remark() {
+    let queue = r#"{"name":"queue","cost":5,"bytes":72,"segment":840}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[GOOD, queue]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let said = answer.unwrapped();
+    assert!(said.contains("one iteration of ‘queue’ allocates 72 B, but "), "{}", answer.exchange());
+    assert!(said.contains(" in a row allocate 80 B each: some allocate more"), "{}", answer.exchange());
+    let even =
+        bench(&Place::new(), &["--no-store"], &[r#"{"name":"even","cost":5,"bytes":72,"segment":100}"#]);
+    assert!(!even.unwrapped().contains("in a row"), "{}", even.exchange());
+}
+
 fn iterations(answer: &Answer, arm: usize) -> f64 {
     let figures = at(&answer.json(), &format!("/arms/{arm}/metrics/batch.iterations/readings")).clone();
     let figures = figures.as_array().cloned().unwrap_or_default();
