@@ -69,7 +69,8 @@ pub struct Version {
     /// The ids of the parents of the commit, the first parent first.
     pub parents: Vec<String>,
     /// The ids of the versions of the range that this one directly follows: its parents or, where the range does not
-    /// contain a parent, the nearest ancestors that it contains. The costs of this version are compared with theirs.
+    /// contain a parent, the nearest ancestors that it contains. The costs of this version are compared with theirs. A
+    /// merge follows nothing if the range contains only its branches and not the line into which they were merged.
     pub follows: Vec<String>,
     /// The first line of the message of the commit.
     pub title: String,

@@ -43,10 +43,13 @@ pub enum GrowthForm {
     /// The cost changes with the size, and none of these forms comes close.
     #[serde(rename = "other")]
     Other,
+    /// There are too few readings of each size to tell whether the cost grows.
+    #[serde(rename = "unknown")]
+    Unknown,
 }
 
 impl GrowthForm {
-    /// All forms of growth except the constant and [`GrowthForm::Other`], slowest first.
+    /// All forms of growth except the constant, [`GrowthForm::Other`] and [`GrowthForm::Unknown`], slowest first.
     pub const GROWING: [GrowthForm; 6] = [
         GrowthForm::Logarithmic,
         GrowthForm::Linear,
@@ -67,7 +70,7 @@ impl GrowthForm {
             GrowthForm::Quadratic => n * n,
             GrowthForm::Cubic => n * n * n,
             GrowthForm::Exponential => n.exp2(),
-            GrowthForm::Other => return None,
+            GrowthForm::Other | GrowthForm::Unknown => return None,
         };
         value.is_finite().then_some(value)
     }
@@ -84,6 +87,7 @@ impl fmt::Display for GrowthForm {
             GrowthForm::Cubic => "n^3",
             GrowthForm::Exponential => "2^n",
             GrowthForm::Other => "other",
+            GrowthForm::Unknown => "unknown",
         })
     }
 }
@@ -93,7 +97,7 @@ impl fmt::Display for GrowthForm {
 pub struct Growth {
     /// The form g that fits best; the constant where no growth can be shown.
     pub form: GrowthForm,
-    /// The part of the cost that does not grow; where no form fits, the cost of the smallest size.
+    /// The part of the cost that does not grow; where no form fits or none is known, the cost of the smallest size.
     pub intercept: f64,
     /// The increase of the cost when g(n) grows by 1: for one more unit (linear), for a doubling (logarithmic).
     pub slope: f64,

@@ -181,3 +181,37 @@ fn a_form_that_comes_close_is_named_with_the_others_that_do() {
     assert!(matches!(found.form, GrowthForm::Linear | GrowthForm::Linearithmic), "{found:?}");
     assert!(!found.also_possible.contains(&GrowthForm::Constant) && found.residual < 0.25);
 }
+
+/// A clock that delays a quarter of all readings by up to ten times.
+fn busy(pcg: &mut Pcg) -> f64 {
+    let late = if pcg.unit() < 0.25 { 10.0_f64.powf(pcg.unit()) } else { 1.0 };
+    late * (1.0 + 0.01 * pcg.unit())
+}
+
+#[test]
+fn few_readings_on_a_busy_machine_show_no_growth_where_there_is_none() {
+    let sizes = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let mut pcg = Pcg::new(11);
+    for each in [1, 2, 3, 4] {
+        let mut wrong = 0;
+        for _ in 0..400 {
+            let points: Vec<(f64, f64)> =
+                sizes.iter().flat_map(|n| (0..each).map(|_| *n)).map(|n| (n, 2.0 * busy(&mut pcg))).collect();
+            let form = noisy(&points, 0.95).expect("five sizes").form;
+            wrong += u32::from(!matches!(form, GrowthForm::Constant | GrowthForm::Unknown));
+        }
+        assert!(wrong <= 20, "{each} readings of each size: growth was named in {wrong} of 400");
+    }
+}
+
+#[test]
+fn few_readings_show_a_growth_that_orders_them() {
+    let once = [1.0, 2.0, 3.0, 4.0, 5.0].map(|n| (n, 10.0 * n));
+    assert_eq!(noisy(&once, 0.95).map(|growth| growth.form), Ok(GrowthForm::Linear));
+    let unordered = [(1.0, 99.0), (2.0, 101.0), (3.0, 88.0), (4.0, 137.0), (5.0, 163.0)];
+    assert_eq!(noisy(&unordered, 0.95).map(|growth| growth.form), Ok(GrowthForm::Unknown));
+    let few = [(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)];
+    assert_eq!(noisy(&few, 0.95).map(|growth| growth.form), Ok(GrowthForm::Unknown));
+    let falling = once.map(|(n, cost)| (n, 100.0 / cost));
+    assert_eq!(noisy(&falling, 0.95).map(|growth| growth.form), Ok(GrowthForm::Other));
+}

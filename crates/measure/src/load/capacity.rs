@@ -33,6 +33,8 @@ pub struct RatePoint {
     pub outcome: RateOutcome,
     /// The text of each limit that was broken.
     pub broken: Vec<String>,
+    /// The response times from which the outcome follows: those of the parts in which the generator was punctual.
+    pub response: Latencies,
     /// The complete result of the load.
     pub load: LoadResult,
 }
@@ -106,16 +108,22 @@ pub fn capacity(
         if interrupted.load(Ordering::Relaxed) {
             break knee.result_if_ended();
         }
-        let (measurement, broken) = judge(slo, rate, lateness, &load);
+        let (measurement, broken, response) = judge(slo, rate, lateness, &load);
         let outcome = measurement.outcome;
         knee.report(measurement);
-        points.push(RatePoint { rate, outcome, broken, load });
+        points.push(RatePoint { rate, outcome, broken, response, load });
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
 }
 
-fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measurement, Vec<String>) {
+/// The measurement, the text of each limit that was broken, and the response times that were judged.
+fn judge(
+    slo: &Slo,
+    rate: f64,
+    lateness: Duration,
+    load: &LoadResult,
+) -> (Measurement, Vec<String>, Latencies) {
     let timely = |part: &&RunPart| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
     let parts: Vec<&RunPart> = load.counted().iter().filter(timely).collect();
     let whole = RunPart::join_parts(parts.iter().copied());
@@ -141,7 +149,7 @@ fn judge(slo: &Slo, rate: f64, lateness: Duration, load: &LoadResult) -> (Measur
         kept_up: seen.kept_up(),
         counts: counts.collect(),
     };
-    (measurement, broken)
+    (measurement, broken, whole.times.response)
 }
 
 fn count(limit: &RateLimit, parts: &[&RunPart]) -> LimitCount {
@@ -168,5 +176,50 @@ fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> LimitCoun
         requests,
         beyond: beyond(&part.times.response),
         least: beyond(&part.carried.least_of(&part.times.response)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::{Ended, Failures, GeneratorCost};
+
+    /// Of four parts the generator was late in one, whose responses would break the limit.
+    #[test]
+    fn the_response_times_of_a_measurement_are_those_that_were_judged() {
+        const MS: u64 = 1_000_000;
+        let part = |number: i64, response: u64, late: u64| {
+            let mut part = RunPart { from: number, to: number + 1, ..RunPart::default() };
+            (part.counts.due, part.counts.answered) = (100, 100);
+            part.times.response = Latencies::of([(response * MS, 100)]);
+            part.times.lateness = Latencies::of([(late * MS, 100)]);
+            part
+        };
+        let parts = vec![part(0, 2, 0), part(1, 2, 0), part(2, 200, 190), part(3, 2, 0)];
+        let whole = RunPart::join_parts(&parts);
+        let load = LoadResult {
+            ended: Ended::Planned,
+            started: (0, 0),
+            span: 4,
+            behind: 0,
+            counts: whole.counts,
+            times: whole.times,
+            idle_failures: Failures::default(),
+            connect: Latencies::default(),
+            reconnects: 0,
+            parts,
+            warm_up: 0,
+            stalls: Vec::new(),
+            kinds: Vec::new(),
+            slowest: Vec::new(),
+            unfinished: 0,
+            generator: GeneratorCost::default(),
+            doubts: Vec::new(),
+        };
+        let slo = Slo::parse("p99<50ms").expect("valid");
+        let (measurement, broken, response) = judge(&slo, 100.0, Duration::from_millis(5), &load);
+        assert_eq!((measurement.outcome, broken.len()), (RateOutcome::Good, 0));
+        assert!(response.quantile(0.99) < Some(3 * MS), "{:?}", response.quantile(0.99));
+        assert_eq!(response.count(), 300);
     }
 }

@@ -236,6 +236,11 @@ impl Plan {
         }
     }
 
+    /// Whether the gaps between due requests are all equal.
+    pub fn has_even_gaps(&self) -> bool {
+        matches!(self.pace, Pace::Open { arrivals: Arrivals::Constant, .. })
+    }
+
     /// Whether requests are due at fixed times: in an open loop, and for users who think.
     pub fn by_clock(&self) -> bool {
         self.rate().is_some() || self.scenario.is_some()

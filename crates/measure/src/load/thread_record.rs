@@ -302,7 +302,10 @@ impl Recorder {
     /// `status` is that of the answer, if one came.
     pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure, status: Option<u16>) {
         match class {
-            Failure::TimedOut | Failure::Unsent => self.listener.give_up(done),
+            // Where no connection is made, nothing has answered.
+            Failure::TimedOut | Failure::Unsent | Failure::Refused | Failure::Unconnected => {
+                self.listener.give_up(done);
+            }
             _ => self.listener.answer(self.listener.reading(done, None)),
         }
         self.parts[usize::from(exchange.part)].failures.count(class, status);
@@ -380,6 +383,37 @@ mod tests {
         recorder.failed(&exchange, 9_000, Failure::Unsent, None);
         let slice = &recorder.parts[1];
         assert_eq!((slice.response.latencies().count(), slice.service.latencies().count()), (2, 1));
+    }
+
+    #[test]
+    fn a_refused_connection_is_no_answer() {
+        const MS: u64 = 1_000_000;
+        // A request each 10 ms, answered at once, except from 1 s to 2 s: then one each 100 ms is refused, and the
+        // others wait.
+        let mut recorder = Recorder::with(1, 1, true);
+        let exchange = |due: u64| Exchange {
+            request: 0,
+            part: 1,
+            intended: due,
+            sent: due,
+            late: 0,
+            carried: 0,
+            user: NOBODY,
+        };
+        let mut waiting = Vec::new();
+        for due in (0..3_000).step_by(10).map(|ms| ms * MS) {
+            recorder.due(1, due, due, waiting.len() as u64);
+            waiting.push(exchange(due));
+            if !(1_000..2_000).contains(&(due / MS)) {
+                waiting.drain(..).for_each(|one| recorder.answered(&one, Arrival::at(due + MS), Some(1), 1));
+            } else if due / MS % 100 == 50 {
+                recorder.failed(&waiting.remove(0), due + MS, Failure::Refused, None);
+            }
+        }
+        let found = super::super::stalls::stalls(&[&recorder.listener], 0);
+        let ms = MS as i64;
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].from / ms, found[0].to / ms), (1_000, 2_001), "{found:?}");
     }
 
     #[test]

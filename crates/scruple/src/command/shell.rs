@@ -30,10 +30,18 @@ pub fn shell_sign(command: &str) -> Option<String> {
     {
         return Some(format!("‘{first}’ before the program (or name it through `env`)"));
     }
+    let (mut in_word, mut in_command) = (false, false);
     while let Some(c) = characters.next() {
+        let begins_word = !in_word && quote.is_none();
+        in_word = quote.is_some() || !c.is_whitespace();
+        in_command |= in_word;
         match (quote, c) {
             (None, '\\') => {
                 characters.next();
+            }
+            (None, '~') if begins_word => return Some("‘~’".to_owned()),
+            (None, '\n') if in_command && characters.clone().any(|c| !c.is_whitespace()) => {
+                return Some("a line break".to_owned());
             }
             (None, '\'' | '"') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
@@ -44,7 +52,7 @@ pub fn shell_sign(command: &str) -> Option<String> {
             (None | Some('"'), '$')
                 if characters
                     .peek()
-                    .is_some_and(|next| next.is_alphanumeric() || "({_?@*#".contains(*next)) =>
+                    .is_some_and(|next| next.is_alphanumeric() || "({_?@*#$!-".contains(*next)) =>
             {
                 return Some("‘$’".to_owned());
             }
@@ -99,13 +107,25 @@ mod tests {
 
     #[test]
     fn shell_syntax_is_refused_and_named() {
-        for (command, sign) in
-            [("a | b", "|"), ("a > b", ">"), ("echo $HOME", "$"), ("A=1 b", "A=1"), ("ls *.c", "*")]
-        {
+        for (command, sign) in [
+            ("a | b", "|"),
+            ("a > b", ">"),
+            ("echo $HOME", "$"),
+            ("A=1 b", "A=1"),
+            ("ls *.c", "*"),
+            ("kill $$", "$"),
+            ("echo $!", "$"),
+            ("echo \"$-\"", "$"),
+            ("wc ~/notes", "~"),
+            ("sleep 1\nsleep 2", "line break"),
+        ] {
             let message = words(command).expect_err("needs a shell").message;
             assert!(message.contains(sign) && message.contains("-S sh"), "{message}");
         }
         assert!(words("awk '{print $1}' x").is_ok());
         assert!(words("grep 'a|b' x").is_ok());
+        assert!(words("cp a~ '~' \"~\" x:~ $").is_ok());
+        assert_eq!(words("\n[ -f x ]\n").expect("words"), ["[", "-f", "x", "]"]);
+        assert_eq!(words("sort 'a\nb' \\\n c").expect("words"), ["sort", "a\nb", "c"]);
     }
 }

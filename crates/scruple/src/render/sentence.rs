@@ -293,9 +293,11 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
 /// Writes how metrics grow with parameters.
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
     use scruple_core::stats::growth::GrowthForm;
-    // A count that does not grow is expected; a time that does not grow may be notable.
-    let notable =
-        |fit: &&judge::GrowthFit| fit.growth.form != GrowthForm::Constant || fit.metric.starts_with("time.");
+    // A count that does not grow is expected; a time that does not grow, or may not, may be notable.
+    let notable = |fit: &&judge::GrowthFit| {
+        !matches!(fit.growth.form, GrowthForm::Constant | GrowthForm::Unknown)
+            || fit.metric.starts_with("time.")
+    };
     report.fits.iter().filter(notable).map(growth_line).collect()
 }
 
@@ -327,6 +329,12 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
     let of = if fit.family.is_empty() { String::new() } else { format!(" of ‘{}’", fit.family) };
     if growth.form == GrowthForm::Constant {
         return format!("Growth: {title}{of} does not grow with {}.", fit.parameter);
+    }
+    if growth.form == GrowthForm::Unknown {
+        return format!(
+            "Growth: can’t tell whether {title}{of} grows with {}: there are too few readings of each value.",
+            fit.parameter
+        );
     }
     if let (GrowthForm::Other, Some([(first, least), (last, most)])) = (growth.form, growth.ends) {
         let (name, least, most) = (&fit.parameter, quantity(least, &unit), quantity(most, &unit));

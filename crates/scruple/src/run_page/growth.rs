@@ -82,25 +82,23 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
         })
         .collect();
-    layers.extend(fits.iter().filter(|fit| fit.growth.form != GrowthForm::Other).enumerate().map(
-        |(place, fit)| {
-            let growth = &fit.growth;
-            let curve = (0..=STEPS)
-                .map(|step| at(step as f64 / STEPS as f64))
-                .filter_map(|n| Some(ChartPoint::at(n, growth.at(n)?)));
-            let family =
-                if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
-            Layer {
-                arm: (versions.len() + place) % COLOURS,
-                name: match growth.form {
-                    GrowthForm::Constant => format!("no growth{family}"),
-                    form => format!("{}{family}", form_in(form, parameter)),
-                },
-                shape: LayerShape::Line,
-                pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
-            }
-        },
-    ));
+    let has_curve = |fit: &&&GrowthFit| !matches!(fit.growth.form, GrowthForm::Other | GrowthForm::Unknown);
+    layers.extend(fits.iter().filter(has_curve).enumerate().map(|(place, fit)| {
+        let growth = &fit.growth;
+        let curve = (0..=STEPS)
+            .map(|step| at(step as f64 / STEPS as f64))
+            .filter_map(|n| Some(ChartPoint::at(n, growth.at(n)?)));
+        let family = if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
+        Layer {
+            arm: (versions.len() + place) % COLOURS,
+            name: match growth.form {
+                GrowthForm::Constant => format!("no growth{family}"),
+                form => format!("{}{family}", form_in(form, parameter)),
+            },
+            shape: LayerShape::Line,
+            pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
+        }
+    }));
     let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
     let told = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {

@@ -105,8 +105,8 @@ fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let Some(metric) = quoted.first().filter(|_| quoted.len() > MOST).map(|judged| &judged.metric) else {
         return Vec::new();
     };
-    let grown =
-        report.fits.iter().filter(|fit| fit.metric == *metric && fit.growth.form != GrowthForm::Constant);
+    let grows = |form| !matches!(form, GrowthForm::Constant | GrowthForm::Unknown);
+    let grown = report.fits.iter().filter(|fit| fit.metric == *metric && grows(fit.growth.form));
     let lines: Vec<String> = grown.map(words::growth_line).collect();
     match lines.as_slice() {
         [line] => {

@@ -60,9 +60,16 @@ fn worst_first(judged: &Judged) -> f64 {
 
 /// Makes the section of differences, with a row for each. Arms that are the same are folded.
 fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
-    let (same, told): (Vec<_>, Vec<_>) =
+    let (same, told): (Vec<&(&Arm, &Judged)>, Vec<_>) =
         quoted.iter().partition(|(_, judged)| judged.comparison.verdict == Verdict::Same);
+    let decided = told
+        .iter()
+        .any(|(_, judged)| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Small));
     let mut parts = Vec::new();
+    if !decided && !told.is_empty() {
+        let words = "No difference was found; these readings cannot tell.";
+        parts.push(SectionPart::Words(words.to_owned()));
+    }
     match told.as_slice() {
         [] => parts.push(SectionPart::Words("No difference was found.".to_owned())),
         told => {
@@ -84,7 +91,8 @@ fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
         let parts_of = chart("same", "The same", &same).map(SectionPart::Chart).into_iter().collect();
         parts.push(SectionPart::Fold(Fold { summary, parts: parts_of }));
     }
-    Section { title: "What changed".to_owned(), folded: None, parts }
+    let title = if decided { "What changed" } else { "What may have changed" };
+    Section { title: title.to_owned(), folded: None, parts }
 }
 
 fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Chart> {

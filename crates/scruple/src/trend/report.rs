@@ -143,7 +143,8 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
         Some(StepSize::Difference(_)) => "; also a slow drift, which no single run caused".to_owned(),
         None => String::new(),
     };
-    let changes = if found.changes.is_empty() { "No change; runs" } else { "Without a change, runs" };
+    let changes =
+        if found.changes.is_empty() { "No change was found; runs" } else { "Without a change, runs" };
     Some(format!("{changes} differ by ±{noise}{slow}."))
 }
 

@@ -36,6 +36,9 @@ pub fn find(
     let follows: Vec<Vec<String>> = ids.iter().map(|id| nearest(id, &parents, &chosen)).collect();
     for (one, follows) in listed.iter_mut().zip(follows) {
         one.version.follows = follows;
+        if !first_parent {
+            part_from_branches(source, one, |parent| parents.contains_key(parent) || chosen.contains(parent));
+        }
     }
     let mut seen: HashSet<&str> = HashSet::new();
     for (one, id) in listed.iter_mut().zip(&ids) {
@@ -53,11 +56,31 @@ pub fn find(
 }
 
 /// Sets the same fields for versions between which no commits are left out.
-pub fn directly(first_parent: bool, listed: &mut [Selected]) {
+pub fn directly(source: &Source, first_parent: bool, listed: &mut [Selected]) {
     let ids: HashSet<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
     for one in listed {
         let parents = one.version.parents.iter().take(if first_parent { 1 } else { usize::MAX });
         one.version.follows = parents.filter(|parent| ids.contains(*parent)).cloned().collect();
+        if !first_parent {
+            part_from_branches(source, one, |parent| ids.contains(parent));
+        }
+    }
+}
+
+/// Lets a merge follow nothing if the line that it continues is not in the range, unless that line lies behind the
+/// versions that it follows. Those are then branches alone: the line may differ from them since before the range, and
+/// the merge would seem to cause that.
+fn part_from_branches(source: &Source, merge: &mut Selected, in_range: impl Fn(&str) -> bool) {
+    let follows = &merge.version.follows;
+    let Some(line) = merge.version.parents.first().filter(|line| !follows.is_empty() && !in_range(line))
+    else {
+        return;
+    };
+    let behind = |branch: &String| {
+        source.repository.ask(["merge-base", "--is-ancestor", line.as_str(), branch.as_str()]).is_ok()
+    };
+    if !follows.iter().any(behind) {
+        merge.version.follows.clear();
     }
 }
 

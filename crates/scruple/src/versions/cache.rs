@@ -22,6 +22,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+/// The largest part of a log, in bytes and in lines, that an error contains.
+const END_OF_LOG: usize = 4 << 10;
+const LINES_OF_LOG: usize = 8;
+
 /// The folder of builds. This process holds its lock while the value exists.
 pub struct Cache {
     folder: PathBuf,
@@ -117,6 +121,15 @@ impl Cache {
     /// Returns the path of a version's log.
     pub fn log(&self, commit: &str) -> PathBuf {
         self.folder.join("logs").join(format!("{commit}.log"))
+    }
+
+    /// Returns the last lines of the log of a build, indented. The text is empty if there are none.
+    pub fn end_of_log(&self, commit: &str) -> String {
+        let bytes = std::fs::read(self.log(commit)).unwrap_or_default();
+        let end = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(END_OF_LOG)..]);
+        let lines: Vec<&str> = end.trim_end().lines().collect();
+        let last = &lines[lines.len().saturating_sub(LINES_OF_LOG)..];
+        last.iter().map(|line| format!("\n    {line}")).collect()
     }
 
     /// Returns the folder of the artefacts with this digest.

@@ -96,7 +96,7 @@ impl VersionSelection {
         if self.restricts() || self.every.is_some() || self.steps.is_some() || !chosen.is_empty() {
             ancestry::find(source, &within, self.first_parent, &mut all)?;
         } else {
-            ancestry::directly(self.first_parent, &mut all);
+            ancestry::directly(source, self.first_parent, &mut all);
         }
         Ok(all)
     }

@@ -267,8 +267,11 @@ pub fn ready(
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
-            let log = builder.cache.log(&commit);
-            Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}; see {}", log.display())))
+            let (log, said) = (builder.cache.log(&commit), builder.cache.end_of_log(&commit));
+            let log = log.display();
+            Err(Fault::program(format!(
+                "‘{label}’ cannot be weighed: {why}; see {log}, which ends with:{said}"
+            )))
         }
     }
 }

@@ -115,6 +115,10 @@ fn incomparable_runs_give_one_error() {
             .stderr
             .contains("‘HEAD’ cannot be weighed: the step ‘cc -O1 -o app app.c’ exited with code 1; see")
     );
+    // On a runner of a pipeline nobody can open the log.
+    let lines: Vec<&str> = answer.stderr.lines().skip(1).collect();
+    assert!(lines.iter().any(|line| line.contains("this is no C")), "{}", answer.exchange());
+    assert!(lines.len() <= 12 && lines.iter().all(|line| line.starts_with("    ")), "{}", answer.exchange());
     let answer = compare(&place, &["v1", "HEAD"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("there is no revision ‘v1’"), "{}", answer.exchange());

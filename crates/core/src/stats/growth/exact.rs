@@ -83,7 +83,7 @@ fn exact_value(form: GrowthForm, n: i128) -> Option<i128> {
         GrowthForm::Quadratic => n.checked_mul(n),
         GrowthForm::Cubic => n.checked_mul(n)?.checked_mul(n),
         GrowthForm::Exponential => (n < 100).then(|| 1 << n),
-        GrowthForm::Other => None,
+        GrowthForm::Other | GrowthForm::Unknown => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::Interval;
 use super::super::normal;
 use super::super::quantile::{median, median_interval};
+use super::super::ranks::mann_whitney_u;
 use super::{Growth, GrowthForm, NoFit};
 use crate::sorting;
 
@@ -10,8 +11,8 @@ use crate::sorting;
 const CLOSE: f64 = 0.25;
 
 /// Two sizes differ where the gap between the intervals of their medians exceeds this share, since code layout alone
-/// changes a loop by this much. Where a size has too few readings for an interval, its noise is unknown, and
-/// [`WIDE_SLACK`] applies.
+/// changes a loop by this much. Where a size has too few readings for an interval, its noise is unknown: the readings
+/// must then rise or fall with the size ([`trend`]), and the gap between the ranges must exceed [`WIDE_SLACK`].
 const SLACK: f64 = 0.05;
 const WIDE_SLACK: f64 = 0.5;
 
@@ -24,7 +25,8 @@ const WIDE_SLACK: f64 = 0.5;
 /// of one size. The constant is preferred wherever it is possible.
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
-/// differ beyond their own intervals; where they do and no curve comes close, the form is [`GrowthForm::Other`].
+/// differ beyond their own intervals; where they do and no curve comes close, the form is [`GrowthForm::Other`]. Where
+/// there are too few readings to tell whether sizes differ, it is [`GrowthForm::Unknown`].
 ///
 /// # Errors
 ///
@@ -43,14 +45,20 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
         Ok(Growth { ends, ..growth(fit, slope, others, costs.len()) })
     };
-    let Some(best) = fits.first() else { return of(&flat, None, Vec::new()) };
+    let unlike = |form| NoisyFit { form, intercept: costs[0], ..flat };
+    let Some(differ) = differ(&sizes, level) else {
+        return of(&unlike(GrowthForm::Unknown), None, Vec::new());
+    };
+    let Some(best) = fits.first() else {
+        let form = if differ { GrowthForm::Other } else { GrowthForm::Constant };
+        return of(&NoisyFit { form, intercept: flat.intercept, ..unlike(form) }, None, Vec::new());
+    };
 
     let freedom = costs.len() as f64 - 2.0;
     let (left, (replicated, replicate_freedom)) = (best.squares / freedom, spread(&sizes));
     let (variance, freedom) =
         if left >= replicated { (left, freedom) } else { (replicated, replicate_freedom) };
     let limit = best.squares + variance * normal::fisher(level, 1.0, freedom);
-    let differ = differ(&sizes, level);
     let close = |fit: &&NoisyFit| !differ || (fit.squares / costs.len() as f64).sqrt() <= CLOSE;
     let possible = |fit: &&NoisyFit| fit.squares <= limit && close(fit);
     if !differ && possible(&&flat) {
@@ -58,7 +66,7 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         return of(&flat, None, others);
     }
     if !close(&best) {
-        let none = NoisyFit { form: GrowthForm::Other, intercept: costs[0], slope: 0.0, ..*best };
+        let none = NoisyFit { squares: best.squares, ..unlike(GrowthForm::Other) };
         return of(&none, None, Vec::new());
     }
     let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
@@ -68,22 +76,42 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
 }
 
 /// Whether the intervals of the medians of any two sizes are disjoint, at this level for all of them together
-/// (Bonferroni).
-fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> bool {
+/// (Bonferroni); `None` where there are too few readings to tell.
+fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> Option<bool> {
     let each = 1.0 - (1.0 - level) / sizes.len() as f64;
-    let mut slack = SLACK;
+    let (mut slack, mut few) = (SLACK, false);
     let (mut highest_low, mut lowest_high) = (f64::NEG_INFINITY, f64::INFINITY);
     for (_, costs) in sizes {
         let (low, high) = match median_interval(costs, each) {
             Some(interval) => (interval.low, interval.high),
             None => {
-                slack = WIDE_SLACK;
+                (slack, few) = (WIDE_SLACK, true);
                 costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), c| (l.min(*c), h.max(*c)))
             }
         };
         (highest_low, lowest_high) = (highest_low.max(low), lowest_high.min(high));
     }
-    highest_low > (1.0 + slack) * lowest_high
+    let apart = highest_low > (1.0 + slack) * lowest_high;
+    (!few || trend(sizes, level)).then_some(apart)
+}
+
+/// Whether readings rise or fall with the size, by the two-sided test of Jonckheere ("A Distribution-Free k-Sample Test
+/// Against Ordered Alternatives", 1954) in its normal approximation with continuity correction. Of the smallest samples
+/// that can show a trend, five sizes with one reading or three with two, only a perfect order does.
+fn trend(sizes: &[(f64, Vec<f64>)], level: f64) -> bool {
+    let count = |costs: &[f64]| costs.len() as f64;
+    let cube = |n: f64| n * n * (2.0 * n + 3.0);
+    let (mut rising, mut pairs) = (0.0, 0.0);
+    for (place, (_, larger)) in sizes.iter().enumerate() {
+        for (_, smaller) in &sizes[..place] {
+            rising += mann_whitney_u(smaller, larger);
+            pairs += count(smaller) * count(larger);
+        }
+    }
+    let all: f64 = sizes.iter().map(|(_, costs)| count(costs)).sum();
+    let within: f64 = sizes.iter().map(|(_, costs)| cube(count(costs))).sum();
+    let deviation = ((cube(all) - within) / 72.0).sqrt();
+    (rising - pairs / 2.0).abs() - 0.5 > normal::quantile(0.5 + level / 2.0) * deviation
 }
 
 struct NoisyFit {

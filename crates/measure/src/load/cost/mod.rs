@@ -18,7 +18,7 @@ pub mod syscalls;
 pub mod threads;
 pub mod tree;
 mod unseen_threads;
-mod user_and_system_time;
+pub mod user_and_system_time;
 
 use std::process::{Command, Stdio};
 

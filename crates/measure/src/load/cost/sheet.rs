@@ -294,6 +294,15 @@ impl ServerWindows {
 }
 
 impl Sheet {
+    /// The same sheet without user and system time, because ticks were in step with the requests.
+    pub fn without_division(mut self) -> Sheet {
+        let keys = user_and_system_time::KEYS;
+        for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key.as_str())) {
+            row.cost = Err(user_and_system_time::TICKS_IN_STEP.to_owned());
+        }
+        self
+    }
+
     /// The sheet of these windows. `known` describes the counters, and `idle` is their growth per second without load.
     pub fn of(
         known: &[Reading],

@@ -1,11 +1,20 @@
 //! How precisely user and system time are known. At each tick the kernel looks in which mode a thread is, and it
-//! divides the processor time, which it knows exactly, in this proportion.
+//! divides the processor time, which it knows exactly, in this proportion. That is an estimate as long as ticks fall into
+//! requests at random.
 
 use super::sheet::{CostRow, Window};
 use scruple_core::per_request::Bounds;
 
 /// The fewest ticks per second of processor time that a Linux kernel is built with.
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// The metrics of the division.
+pub const KEYS: [&str; 2] = ["time.user", "time.sys"];
+
+/// Why user and system time are not known where requests are due at even intervals: a server that handles 1000 requests
+/// per second looks at each of 250 ticks as it did at the last one.
+pub const TICKS_IN_STEP: &str = "the kernel divides processor time at its clock ticks, which fall into the same \
+                                 moments of requests at even intervals; --rate poisson:RATE avoids this";
 
 /// Widens the intervals of user and system time by what the number of ticks leaves open, or marks them as absent if
 /// that is more than the whole processor time. Neither is more than the whole.
@@ -17,7 +26,7 @@ pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
         grown.filter(|(key, _)| key == wanted).map(|(_, growth)| growth).sum::<f64>()
     };
     let all = total("time.cpu");
-    for row in rows.iter_mut().filter(|row| matches!(row.key.as_str(), "time.user" | "time.sys")) {
+    for row in rows.iter_mut().filter(|row| KEYS.contains(&row.key.as_str())) {
         let vague = |part: Bounds| {
             part.value < 0.0 || part.interval.is_none_or(|i| i.high - i.low > 2.0 * whole.value.abs())
         };

@@ -135,20 +135,15 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
 fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
     let failed = rows.iter().filter(|row| row.arm.absent("time.wall").is_some()).count();
     let failed = if failed == 0 { String::new() } else { format!(" · {failed} failed") };
+    let cases = format!("{} case{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
     if let Some(tool) = &report.run.provenance.tool {
-        return format!("{} cases · imported from {tool}{failed}", rows.len());
+        return format!("{cases} · imported from {tool}{failed}");
     }
     let state = match report.run.state {
         RunState::Complete => String::new(),
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
-    format!(
-        "{} case{} · {} · seed {}{failed}{state}",
-        rows.len(),
-        if rows.len() == 1 { "" } else { "s" },
-        processes_of(rows),
-        report.run.seed
-    )
+    format!("{cases} · {} · seed {}{failed}{state}", processes_of(rows), report.run.seed)
 }
 
 /// Writes the number of processes that the times come from.

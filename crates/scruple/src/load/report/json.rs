@@ -267,8 +267,8 @@ pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
                     behind: point.load.behind,
                     answered: point.load.counts.answered,
                     failed: point.load.counts.failures.total(),
-                    p50: point.load.times.response.quantile(0.5),
-                    p99: point.load.times.response.quantile(0.99),
+                    p50: point.response.quantile(0.5),
+                    p99: point.response.quantile(0.99),
                     generator_busy: point.load.generator.busy(),
                 })
                 .collect(),

@@ -23,20 +23,14 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
         report.run.seed
     );
     let _ = writeln!(out, "{}\n", wrap(&head, width));
-    let most = sought
-        .found
-        .points
-        .iter()
-        .filter_map(|point| point.load.times.response.quantile(0.99))
-        .max()
-        .unwrap_or(1);
+    let most =
+        sought.found.points.iter().filter_map(|point| point.response.quantile(0.99)).max().unwrap_or(1);
     let rates: Vec<String> =
         sought.found.tallies.iter().map(|tally| format!("{}/s", grouped(tally.rate))).collect();
     let widest = rates.iter().map(|rate| rate.width()).max().unwrap_or(0);
     for (tally, rate) in sought.found.tallies.iter().zip(&rates) {
         let points = || sought.found.points.iter().filter(|point| point.rate == tally.rate);
-        let mut p99: Vec<u64> =
-            points().filter_map(|point| point.load.times.response.quantile(0.99)).collect();
+        let mut p99: Vec<u64> = points().filter_map(|point| point.response.quantile(0.99)).collect();
         p99.sort_unstable();
         let p99 = p99.get(p99.len() / 2).copied();
         let bar = p99.map_or(0, |ns| bar(ns, most));

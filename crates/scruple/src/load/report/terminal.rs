@@ -312,17 +312,15 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
         stalls(server, width, out);
     }
     let own = pool.generator;
-    let each = |time: u64| quantity(time as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds);
     let late = match pool.times.lateness.quantile(0.99) {
         Some(ns) => format!(", late by {} at the 99th percentile", quantity(ns as f64, &Unit::Nanoseconds)),
         None => String::new(),
     };
     let line = format!(
-        "generator: {} of its core{}, {} user and {} system per request{late}; backlog at most {}",
+        "generator: {} of its core{}, {} per request{late}; backlog at most {}",
         share(own.busy()),
         if own.threads == 1 { "" } else { "s" },
-        each(own.user),
-        each(own.system),
+        quantity((own.user + own.system) as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds),
         grouped(pool.counts.backlog as f64)
     );
     let _ = writeln!(out, "  {DIM}{}{DIM:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));

@@ -200,7 +200,7 @@ impl Loading {
                 let turn = loader.turn(arm, &plan, &mut on_progress)?;
                 let (ended, answered) = (turn.load.ended, turn.load.counts.answered);
                 let first = number * BLOCKS_OF_A_TURN;
-                for (window, readings) in readings_of(division, &turn) {
+                for (window, readings) in readings_of(division, &turn, plan.has_even_gaps()) {
                     self.writer.journal(&self.run, arm, Pass::Timing, first + window, &readings);
                 }
                 self.taken[arm].push((first, turn));
@@ -222,13 +222,15 @@ impl Loading {
     /// Returns the results of each server. The readings of the windows that count become samples of the arms. Servers
     /// that were started are ended.
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
+        let in_step = plan.has_even_gaps();
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
-        let mut sheets = sheets.into_iter().flatten();
+        let divided = |sheet: Sheet| if in_step { sheet.without_division() } else { sheet };
+        let mut sheets = sheets.into_iter().flatten().map(|sheet| sheet.map(divided));
         let division = self.division;
         let mut servers = Vec::new();
         for (arm, turns) in self.run.arms.iter_mut().zip(&self.taken) {
             for (first, turn) in turns {
-                for (window, readings) in readings_of(division, turn) {
+                for (window, readings) in readings_of(division, turn, in_step) {
                     add_readings(arm, readings, Pass::Timing, first + window);
                 }
             }
@@ -337,12 +339,15 @@ pub fn started(
 }
 
 /// Returns the readings of each window of a turn, with its number. If the generator spoilt the turn, the latencies are
-/// void, but the server's accounts are valid.
-fn readings_of(division: Division, turn: &Turn) -> Vec<(u32, Vec<Reading>)> {
+/// void, but the server's accounts are valid. `in_step` says whether requests were due at even intervals.
+fn readings_of(division: Division, turn: &Turn, in_step: bool) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[RunPart])| {
         let mut readings = latencies_of(&turn.load, parts);
         readings.extend(readings::of_the_server(accounts(window)));
+        if in_step {
+            readings.iter_mut().for_each(readings::take_back_division);
+        }
         (window, readings)
     };
     division.windows_of(&turn.load).into_iter().map(of).collect()

@@ -3,6 +3,7 @@
 use scruple_core::metric::{METRICS, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled, RequestBlocks};
+use scruple_measure::load::cost::user_and_system_time::{KEYS, TICKS_IN_STEP};
 use scruple_measure::load::{Latencies, LoadResult, RunPart};
 
 /// The source of latencies, as readings name it.
@@ -148,6 +149,17 @@ pub(super) fn of_empty_accounts<'a>(each: impl Iterator<Item = &'a Vec<(String, 
 /// Converts the server's own accounts of a window into readings.
 pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
     costs(each, ACCOUNTS).collect()
+}
+
+/// Makes a reading of user or system time absent. The ticks by which the kernel divides processor time were in step with
+/// the requests.
+pub(super) fn take_back_division(reading: &mut Reading) {
+    let key = reading.key.strip_prefix("request.").unwrap_or_default();
+    if let Some(metric) = metric(&reading.key)
+        && KEYS.iter().any(|divided| divided.strip_prefix("time.") == Some(key))
+    {
+        *reading = Reading::absent(metric, TICKS_IN_STEP);
+    }
 }
 
 /// Converts costs, by the keys of counters, into readings of the corresponding metrics.

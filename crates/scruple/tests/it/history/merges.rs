@@ -203,3 +203,36 @@ fn a_changed_output_is_attributed_to_the_commit_that_changes_it() {
     let apart = place.history(&["--rounds", "1", "--all", "--json", "--same-output"]);
     assert!(!apart.stdout.contains("outputs-differ"), "{}", apart.exchange());
 }
+
+/// The range begins after the slower commit, but has a branch that forked before it.
+#[test]
+fn a_merge_is_not_blamed_for_what_came_before_the_range() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let parts = Parts::begin(&repository);
+    parts.branch("side");
+    parts.commit(0, "on a branch");
+    parts.on("main");
+    repository.write("size.h", "#define BYTES 2000\n");
+    let larger = repository.commit("allocates more");
+    parts.merge(&["side"]);
+    parts.commit(1, "after the merge");
+    for (range, selection, expected) in [
+        (format!("{larger}..HEAD"), &["--all"][..], false),
+        (format!("{larger}..HEAD"), &["--every", "1"], false),
+        ("HEAD".to_owned(), &["--all"], true),
+    ] {
+        let mut words = vec![range.as_str(), "--rounds", "1", "--metrics", "malloc.bytes", "--json"];
+        words.extend(selection);
+        let answer = place.history(&words);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let named: Vec<(String, String)> = named(&answer);
+        let blamed = named.iter().filter(|(_, metric)| metric == "malloc.bytes").collect::<Vec<_>>();
+        let right = blamed.iter().all(|(title, _)| title == "allocates more");
+        assert!(right && blamed.is_empty() != expected, "{range} {selection:?}: {named:?}");
+        if !expected {
+            let follows = place.recorded().version("on a branch")["follows"].clone();
+            assert_eq!(follows.as_array().map(Vec::len), Some(0), "{range}: {follows}");
+        }
+    }
+}

@@ -58,7 +58,7 @@ new · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s · seed
   lag         2.00 µs    2.00 µs    2.00 µs  428    µs  436    µs
 
   10,000 answered, 1,000/s · 0 failed
-  generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+  generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0
 
 Stored as scripted-1 in store.db; `scruple show scripted-1` shows it again.
 ");
@@ -76,6 +76,48 @@ Stored as scripted-1 in store.db; `scruple show scripted-1` shows it again.
     errors
       new             0.00
     ");
+}
+
+/// Ticks fall into the same moments of requests that are due every millisecond, so the division is no estimate.
+#[test]
+fn even_requests_leave_user_and_system_time_unknown() {
+    let place = Place::new();
+    let windows: Vec<Value> = (0..10)
+        .map(|i| {
+            let requests = [1000, 3000, 2000][i % 3];
+            let grown = json!({"time.cpu": requests * 30_000, "time.user": requests * 30_000, "time.sys": 0});
+            json!({"span": requests, "response": [[200, requests]], "grown": grown, "resident": 10_000_000})
+        })
+        .collect();
+    script(&place, &[("new", windows)]);
+    for (rate, known) in [("1000", false), ("poisson:1000", true)] {
+        let answer = place.run(rated(rate, &["--json"]));
+        let json = answer.json();
+        let metrics = &json["arms"][0]["metrics"];
+        for key in ["request.user", "request.sys"] {
+            assert_eq!(metrics[key]["estimate"].is_number(), known, "{rate} {key}: {}", metrics[key]);
+            let why = metrics[key]["absent"].as_str().unwrap_or_default();
+            assert_eq!(why.contains("clock ticks"), !known, "{rate} {key}: {}", metrics[key]);
+        }
+        assert!(metrics["request.cpu"]["estimate"].is_number(), "{rate}");
+        let shown = place.run(rated(rate, &[])).stdout;
+        assert_eq!(shown.contains("user: absent"), !known, "{shown}");
+    }
+}
+
+fn rated<'a>(rate: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = [
+        "load",
+        "http://127.0.0.1:9/",
+        "--scripted",
+        "load.json",
+        "--name",
+        "new",
+        "--rate",
+        rate,
+        "--no-store",
+    ];
+    words.iter().chain(&["--warm-up", "off"]).chain(more).copied().collect()
 }
 
 #[test]
@@ -105,7 +147,7 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
       service   200 µs  200 µs  200 µs  200 µs   200 µs
 
       19,000 answered, 1,000/s · 0 failed
-      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+      generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0
 
       Cost of a request (open loop, 1,000 requests/s)
         vol. switches   1       [1, 1]
@@ -199,11 +241,11 @@ fn two_servers_are_compared_by_all_of_their_requests() {
 
     old
       10,000 answered, 1,000/s · 0 failed
-      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+      generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0
 
     new
       10,000 answered, 1,000/s · 0 failed
-      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+      generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0
 
     response p50
       old         210.0 µs  [204.0, 216.1]                          reference
@@ -291,7 +333,7 @@ fn failures_are_named_by_class_and_end_with_code_4() {
         10 the connection was reset (reset)
         30 no answer in time (timed-out)
         70 an answer with a bad status (bad-status)
-      generator: 0.2 % of its core, 500 ns user and 1.50 µs system per request; backlog at most 0
+      generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0
 
     --- stderr
     error: 110 of 10,110 requests to ‘new’ failed (-i accepts that; --limit 'load.errors<1%' says how many may)

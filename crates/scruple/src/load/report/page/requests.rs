@@ -155,19 +155,18 @@ fn stalls(server: &Loaded, label: String) -> Option<Table> {
 fn generators(loads: &Loads) -> Option<Table> {
     let row = |server: &Loaded| {
         let own = server.pool.generator;
-        let each = |time_of: u64| time(time_of as f64 / own.requests.max(1) as f64);
+        let each = time((own.user + own.system) as f64 / own.requests.max(1) as f64);
         let late = server.pool.times.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
             Cell::code(name(&server.name)),
             Cell::text(share(own.busy())),
-            Cell::text(each(own.user)),
-            Cell::text(each(own.system)),
+            Cell::text(each),
             Cell::text(late),
             Cell::text(grouped(server.pool.counts.backlog as f64)),
         ]
     };
     let mut head = vec![ColumnHeading::text("Generator for")];
-    let titles = ["of its core", "user / request", "system / request", "late, p99", "longest backlog"];
+    let titles = ["of its core", "cpu / request", "late, p99", "longest backlog"];
     head.extend(titles.map(ColumnHeading::number));
     let rows: Vec<Vec<Cell>> =
         loads.servers.iter().filter(|server| server.pool.generator.requests > 0).map(row).collect();
@@ -184,8 +183,7 @@ pub(super) fn search(sought: &RateSearch) -> Section {
             RateOutcome::Bad => ("broken", Tone::Worse),
             RateOutcome::Void => ("void", Tone::Open),
         };
-        let quantile =
-            |q: f64| point.load.times.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
+        let quantile = |q: f64| point.response.quantile(q).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
             Cell::text(format!("{}", number + 1)),
             Cell::text(format!("{}/s", grouped(point.rate))),
@@ -201,7 +199,7 @@ pub(super) fn search(sought: &RateSearch) -> Section {
     let orders = vec![
         SortOrder::given("order", points.len()),
         SortOrder::greatest("rate", &of(|point| Some(point.rate))),
-        SortOrder::greatest("p99", &of(|point| point.load.times.response.quantile(0.99).map(|ns| ns as f64))),
+        SortOrder::greatest("p99", &of(|point| point.response.quantile(0.99).map(|ns| ns as f64))),
     ];
     let mut head = vec![ColumnHeading::number("Measurement")];
     head.extend(["asked", "achieved", "p50", "p99", "failed"].map(ColumnHeading::number));
