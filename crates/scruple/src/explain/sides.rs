@@ -94,12 +94,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
         let (jobs, sources): ([&Job; 2], [&SourceText<'_>; 2]) = ([first, second], [&as_built, &as_built]);
         let gathered =
             counted_launches::gather(jobs, launchers, counter, means.work, &means.effort, sources)?;
-        let mut found = Findings::of(names, &gathered, sources);
-        let row = found.shown_rows(found.main()).next();
-        let is_input = row.is_some_and(|row| row.same_code == Some(true));
-        let remark = remark_of_lengths(jobs).filter(|_| is_input);
-        found.remarks.extend(remark);
-        return Ok((found, gathered));
+        return Ok((Findings::of(names, &gathered, sources), gathered));
     }
     let count = means.effort.count;
     if count.is_live() && !sources.iter().all(|source| matches!(source, SideSource::Case { .. })) {
@@ -145,19 +140,6 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
         script,
     };
     Ok((Findings::of(names, &gathered, [&as_built, &as_built]), gathered))
-}
-
-/// Says that the words of the two commands have different lengths.
-fn remark_of_lengths(jobs: [&Job; 2]) -> Option<String> {
-    let length = |job: &Job| job.argv.iter().map(|word| word.len() + 1).sum::<usize>();
-    let [first, second] = jobs.map(length);
-    (first != second).then(|| {
-        format!(
-            "the words of A have {first} bytes and those of B {second}, so data on the stack have other places, and \
-             functions that look at their alignment (such as strlen) execute other numbers of instructions: compare \
-             programs whose paths are equally long"
-        )
-    })
 }
 
 fn needed(counter: Option<&ChosenTool>) -> Result<&ChosenTool, Fault> {

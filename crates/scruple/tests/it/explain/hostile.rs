@@ -119,25 +119,26 @@ fn code_that_only_has_the_addresses_of_other_data_is_the_same() {
 }
 
 #[test]
-fn names_of_other_lengths_are_reported_where_equal_code_executes_more() {
+fn a_copy_under_a_longer_name_executes_the_same() {
     if !has_valgrind() {
         return;
     }
     let place = Place::new();
+    // What strlen executes depends on the alignment of the text, and the text is on the stack.
     let text = "#include <string.h>\n\
         int main(int count, char **words) {\n\
           char line[300];\n  memset(line, 'x', sizeof line);\n  volatile unsigned long all = 0;\n\
           for (int i = 0; i < 20000; i++) { line[50 + i % 200] = 0; all += strlen(line); line[50 + i % 200] = 'x'; }\n\
           return all == 1;\n}\n";
     build(&place, "a", text);
-    for more in [4, 8, 12] {
+    for more in [2, 4, 8, 12] {
         let longer = format!("a{}", "b".repeat(more));
         std::fs::copy(place.file("a"), place.file(&longer)).expect("a copy");
         let answer = explain(&place, &["./a", &format!("./{longer}")]);
-        let page = answer.json();
-        let remarks = at(&page, "/explain/remarks").to_string();
-        let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows").clone();
-        let is_shown = rows.iter().any(|row| row["told"] == true);
-        assert_eq!(remarks.contains("equally long"), is_shown, "{}", answer.exchange());
+        let rows = at(&answer.json(), "/explain/counts/0/rows").as_array().expect("rows").clone();
+        assert!(rows.iter().all(|row| row["told"] == false), "{}", answer.exchange());
     }
+    let answer = explain(&place, &["./a", "./a some further words"]);
+    let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    assert!(difference.abs() < 1000.0, "{}", answer.exchange());
 }
