@@ -166,7 +166,7 @@ void *take(SizeT size);
 Bool begin_of(Object *object, Addr offset, Addr *begin);
 
 /* contexts.c */
-extern ULong cut_calls; /* edges to functions without their own context, because there are too many contexts */
+extern ULong cut_calls; /* calls that lead to a context below the root, because there are too many; at least one of each kind */
 void contexts_start(ULong limit, Bool fold);
 Context *root_context(void);
 Edge *find_edge(Context *from, Function *function);

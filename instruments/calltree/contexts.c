@@ -65,12 +65,12 @@ static Context *new_context(Context *parent, Function *function) {
 }
 
 /* The context to which a new edge leads: an ancestor if the call is recursive, else a new one; NULL if there are
- * too many. */
+ * too many. Below the root there is always room, for one context of each function. */
 static Context *destination(Context *from, Function *function) {
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
             if (above->function == function->origin) return above;
-    return context_count < context_limit ? new_context(from, function) : NULL;
+    return context_count < context_limit || from == &root ? new_context(from, function) : NULL;
 }
 
 /* The edge from a context to a function. The edge, and the context at its end, are made if they do not exist. */
@@ -81,10 +81,9 @@ Edge *find_edge(Context *from, Function *function) {
     if (table[at].edge) return *recent = table[at].edge;
     Context *to = destination(from, function);
     if (!to) {
-        /* There are too many contexts: the function's cost is added to its caller's, and the profile counts these
-         * edges. */
+        /* There are too many contexts: the function's cost remains its own, but its callers are lost. */
         cut_calls++;
-        to = from;
+        return *recent = find_edge(&root, function);
     }
     Edge *edge = take(sizeof *edge);
     edge->from = from;

@@ -3,6 +3,7 @@
 use crate::address::without_password;
 use crate::fault::Fault;
 use crate::git;
+use scruple_core::harmless_text::plain;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::stats::Pcg;
@@ -110,6 +111,23 @@ fn provenance(programs: &[&Path]) -> Provenance {
         provenance.dirty = Some(state.dirty);
     }
     provenance
+}
+
+/// Adds a warning if the file of a program is no longer the one with which the run began. Its readings may then be of two
+/// programs.
+pub fn warn_of_changed_programs(run: &mut Run) {
+    let is_changed =
+        |(path, digest): &(&String, &String)| host::file_digest(Path::new(path)).as_ref() != Some(*digest);
+    let all = run.provenance.programs.iter();
+    let changed: Vec<String> = all.filter(is_changed).map(|(path, _)| format!("‘{}’", plain(path))).collect();
+    if changed.is_empty() {
+        return;
+    }
+    let text = format!(
+        "{} changed while it was measured, so figures may be of two programs: measure it again",
+        changed.join(", ")
+    );
+    run.warn("program-changed", text);
 }
 
 /// Creates an id that sorts by time: ten characters for milliseconds and four random ones, in Crockford's base 32.

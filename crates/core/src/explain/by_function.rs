@@ -3,7 +3,7 @@
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::{CodeComparison, Count, Tree, by_edges, group};
+use super::{CodeComparison, Count, Tree, by_edges, group, nameless};
 use crate::sorting;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -80,7 +80,8 @@ pub struct DifferencePart {
     /// What is no longer called, or absent for own code, if the part is a replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
-    /// The number of calls of `callee` in each program, or of the function itself for its own code.
+    /// The number of calls of `callee` by the function, in each program. For own code it is the number of calls of the
+    /// function itself, and for a function of which no caller is known that of all its calls.
     pub calls: (u64, u64),
     /// The size of the part; negative where the second program costs less.
     #[serde(rename = "difference")]
@@ -233,12 +234,13 @@ pub fn explain(
         }
     };
     let sums = sums(first, second, matched, count);
+    let calls = calls_by_caller([first, second], matched);
     let mut grouped: BTreeMap<(&str, String), Vec<DifferencePiece>> = BTreeMap::new();
     for piece in pieces {
         let owner = &keys[piece.owner];
         grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
     }
-    let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums));
+    let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums, &calls));
     let totals = (first.total(count) as f64, second.total(count) as f64);
     let mut explanation = Explanation { count, totals, spread: 0.0, rows: rows.collect() };
     explanation.rank();
@@ -260,7 +262,33 @@ fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Key
     sums
 }
 
-fn row(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> FunctionDifference {
+/// The number of calls of one key by another, in each program, by caller and callee.
+type CallsByCaller = HashMap<(usize, usize), (u64, u64)>;
+
+fn calls_by_caller([first, second]: [&Tree; 2], matched: &Matched) -> CallsByCaller {
+    let mut calls = CallsByCaller::new();
+    for (tree, of, is_first) in [(first, &matched.of_first, true), (second, &matched.of_second, false)] {
+        let mut add = |caller: usize, callee: usize, more: u64| {
+            let sum = calls.entry((of[caller], of[callee])).or_default();
+            let sum = if is_first { &mut sum.0 } else { &mut sum.1 };
+            *sum = sum.saturating_add(more);
+        };
+        for context in &tree.contexts {
+            if let Some(above) = context.parent {
+                add(tree.contexts[above].function, context.function, context.calls);
+            }
+        }
+        tree.edges.iter().for_each(|edge| add(edge.caller, edge.callee, edge.calls));
+    }
+    calls
+}
+
+fn row(
+    pieces: &[DifferencePiece],
+    keys: &[Key],
+    sums: &[KeySums],
+    calls: &CallsByCaller,
+) -> FunctionDifference {
     let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
     pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.gross);
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
@@ -296,19 +324,24 @@ fn row(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> FunctionDi
         only_in,
         calls: all(|sums| sums.calls),
         own: all(|sums| sums.own),
-        parts: parts(pieces, keys, sums),
+        parts: parts(pieces, keys, sums, calls),
         spread: 0.0,
         functions: (gather(|key| &key.first), gather(|key| &key.second)),
     }
 }
 
-fn parts(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> Vec<DifferencePart> {
+fn parts(
+    pieces: &[DifferencePiece],
+    keys: &[Key],
+    sums: &[KeySums],
+    calls: &CallsByCaller,
+) -> Vec<DifferencePart> {
     let mut together: BTreeMap<(usize, PieceKind, bool), f64> = BTreeMap::new();
     for piece in pieces {
         *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
     }
     let name = |key: usize| match keys[key].name.as_str() {
-        "" => format!("code of {} without a name", keys[key].module),
+        "" => nameless(&keys[key].module),
         name => name.to_owned(),
     };
     let part = |((site, what, at_home), delta): ((usize, PieceKind, bool), f64)| {
@@ -324,7 +357,11 @@ fn parts(pieces: &[DifferencePiece], keys: &[Key], sums: &[KeySums]) -> Vec<Diff
             site: (!at_home && !keys[site].trampoline).then(|| name(site)),
             callee: callee.map(name),
             instead_of: None,
-            calls: sums[callee.unwrap_or(site)].calls,
+            calls: match callee {
+                None => sums[site].calls,
+                Some(callee) if keys[site].trampoline => sums[callee].calls,
+                Some(callee) => calls.get(&(site, callee)).copied().unwrap_or_default(),
+            },
             delta,
         }
     };

@@ -20,6 +20,7 @@ pub use matching::{Key, Matched};
 pub use names::{group, is_allocator, is_library, normal};
 pub use noise::mean_with_spread;
 
+use crate::harmless_text::plain;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,20 @@ impl Count {
 /// The module of the functions in the program's own file, whatever that file is called.
 pub const PROGRAM: &str = "program";
 
+/// The module of code that is in no file.
+pub const GENERATED: &str = "code that the program generated";
+
+/// Names code of a module that has no name itself.
+///
+/// ```
+/// use scruple_core::explain::{GENERATED, nameless};
+/// assert_eq!(nameless("libz.so"), "code of libz.so without a name");
+/// assert_eq!(nameless(GENERATED), "code that the program generated");
+/// ```
+pub fn nameless(module: &str) -> String {
+    if module == GENERATED { GENERATED.to_owned() } else { format!("code of {module} without a name") }
+}
+
 /// A function of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
@@ -65,6 +80,14 @@ pub struct Function {
     /// Whether the function is a trampoline: it only passes control on between functions that jump to each other, so it
     /// does not count as a caller.
     pub trampoline: bool,
+}
+
+impl Function {
+    /// Returns the function with harmless names: they come from files, and may contain anything.
+    pub fn harmless(self) -> Function {
+        let Function { module, name, shown, .. } = &self;
+        Function { module: plain(module), name: plain(name), shown: plain(shown), ..self }
+    }
 }
 
 /// A calling context: a function as it was called along one path of callers.

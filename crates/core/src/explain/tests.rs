@@ -129,6 +129,23 @@ fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
 }
 
 #[test]
+fn calls_by_others_are_not_those_of_the_function_that_calls_more_often() {
+    let lines = |by_parse: u64| {
+        tree(&[
+            (0, "main", 1, 10),
+            (1, "parse", 1, 100),
+            (2, "hash", by_parse, 10 * by_parse),
+            (1, "print", 1, 70),
+            (4, "hash", 10_000, 100_000),
+        ])
+    };
+    let found = explained(&lines(500), &lines(1_500), &["parse"]);
+    let part = &found.rows[0].parts[0];
+    assert_eq!((found.rows[0].name.as_str(), part.kind), ("parse", PartKind::Calls));
+    assert_eq!((part.calls, part.delta), ((500, 1_500), 10_000.0));
+}
+
+#[test]
 fn a_function_that_is_called_twice_as_often_no_longer_makes_twice_as_many_calls() {
     let lines = [(0, "main", 1, 10), (1, "parse", 200, 2_000), (1, "print", 1, 70)];
     let found = explained(&tree(MAIN), &tree(&lines), &["main", "parse"]);

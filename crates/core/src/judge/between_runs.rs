@@ -24,11 +24,15 @@ pub(super) fn reach(key: &str, pair: &Pair<'_>, level: f64) -> Result<f64, Why> 
     }
 }
 
+/// A change of the clock by less than this share is within the errors of its measurement.
+const CLOCK_NOISE: f64 = 0.005;
+
 /// How much the core alone may change the time of a case: by the change of its clock, and by whether it was shared.
 fn of_the_core(key: &str, pair: &Pair<'_>) -> f64 {
     let Some((left, right)) = pair.tares.filter(|_| key.starts_with("time.")) else { return 0.0 };
     let clocks = clock::cycle(left).zip(clock::cycle(right));
     let clock = clocks.map_or(1.0, |(left, right)| (left / right).max(right / left));
+    let clock = if clock > 1.0 + CLOCK_NOISE { clock } else { 1.0 };
     clock * shared_core::between(left, right) - 1.0
 }
 

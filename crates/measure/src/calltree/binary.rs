@@ -455,8 +455,7 @@ impl Binary {
                 name => name.hash(&mut hasher),
             }
             // Short and long jumps are equivalent.
-            let kind = instruction.mnemonic() as u32;
-            kind.hash(&mut hasher);
+            (instruction.mnemonic() as u32).hash(&mut hasher);
             return Some(folded(hasher.finish()));
         }
         if instruction.is_ip_rel_memory_operand() && offsets.has_displacement() {
@@ -464,7 +463,8 @@ impl Binary {
             let target = instruction.ip_rel_memory_address();
             let own = self.symbols.get(&target).filter(|_| !is_bare);
             self.slots.get(&target).or(own).map(|name| normal(name)).hash(&mut hasher);
-        } else if let Some((begin, end)) = self.fixed {
+        }
+        if let Some((begin, end)) = self.fixed {
             let within = |value: u64| (begin..end).contains(&value);
             if offsets.has_displacement() && within(instruction.memory_displacement64()) {
                 hide(offsets.displacement_offset(), offsets.displacement_size());

@@ -198,10 +198,8 @@ impl<'a> SiteBuilder<'a> {
             ));
         }
         if self.profile.cut > 0 {
-            self.sites.unseen.push(format!(
-                "the contexts of {} calls: there were too many, and their blocks count for the caller",
-                self.profile.cut
-            ));
+            let lost = "the callers of some sites: there were too many calling contexts";
+            self.sites.unseen.push(lost.to_owned());
         }
         self.sites
     }
@@ -248,18 +246,21 @@ impl<'a> SiteBuilder<'a> {
     fn frames(&mut self, at: usize) -> Vec<SiteFrame> {
         let profile = self.profile;
         let Some(parent) = profile.contexts[at].parent else { return Vec::new() };
-        let caller = &profile.contexts[parent];
-        if caller.parent.is_none() {
-            return Vec::new();
-        }
-        let own = self.function(caller);
-        let Some(call) = self.live.calls.get(&at) else { return vec![own] };
+        let caller = Some(&profile.contexts[parent]).filter(|caller| caller.parent.is_some());
+        let own = caller.map(|caller| self.function(caller));
+        let Some(call) = self.live.calls.get(&at) else { return own.into_iter().collect() };
         if let Some(frames) = self.located.get(call) {
             return frames.clone();
         }
         let (object, after) = call;
         // The address after a call may belong to the next line, or to the next function.
         let location = self.symbols.locate(object.as_deref(), after.saturating_sub(1));
+        // Of a context whose caller is lost, the place of the call is known.
+        let own = own.unwrap_or_else(|| {
+            let outermost = location.frames.last().and_then(|frame| frame.name.as_deref());
+            let name = outermost.unwrap_or(&location.place).to_owned();
+            SiteFrame { name, object: object.clone(), ..SiteFrame::default() }
+        });
         let mut frames: Vec<SiteFrame> = location
             .frames
             .into_iter()

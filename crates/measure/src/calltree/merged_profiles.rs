@@ -5,7 +5,8 @@ use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use super::stripped::{self, NamesByAddress};
-use scruple_core::explain::{self, OwnCost, PROGRAM, Tree, is_library, normal};
+use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
+use scruple_core::harmless_text::plain;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +29,8 @@ pub struct Side {
     pub named: (u64, u64),
     /// Recursive calls: the calling context, the called context above it, and the number of calls.
     pub recursive: Vec<(usize, usize, u64)>,
-    /// Calls to functions that have no context of their own, because there are too many contexts.
+    /// Calls to functions whose context is below the root, without their callers, because there are too many contexts.
+    /// It is 0 only if there are none.
     pub cut: u64,
     /// The functions' machine code if it was stored with the profile; `None` if it has to be read from the files.
     pub code: Option<MachineCode>,
@@ -105,8 +107,8 @@ impl Side {
                     false => stripped::label(known.offset, None, &path),
                 }),
             };
-            self.tree.functions[function].name.clone_from(&name);
-            self.tree.functions[function].shown = name;
+            self.tree.functions[function].name = plain(&name);
+            self.tree.functions[function].shown = plain(&name);
         }
         self.names = names.clone();
     }
@@ -136,7 +138,7 @@ impl Side {
     /// index.
     pub fn add_function(&mut self, function: ProfileFunction, named: explain::Function) -> usize {
         self.functions.push(function);
-        self.tree.functions.push(named);
+        self.tree.functions.push(named.harmless());
         self.executed.push(BTreeMap::new());
         self.functions.len() - 1
     }
@@ -293,6 +295,7 @@ impl Side {
     /// The index of a function without code that stands for a process or a signal interruption; it is added if
     /// necessary.
     fn special(&mut self, named: explain::Function) -> usize {
+        let named = named.harmless();
         match self.tree.functions.iter().position(|known| *known == named) {
             Some(known) => known,
             None => self.add_function(ProfileFunction::default(), named),
@@ -345,7 +348,7 @@ fn named(function: &ProfileFunction, is_own: bool) -> explain::Function {
         _ if is_all => String::new(),
         (_, true) => PROGRAM.to_owned(),
         (Some(object), false) => without_version(base(object)),
-        (None, false) => "code that the program generated".to_owned(),
+        (None, false) => GENERATED.to_owned(),
     };
     explain::Function {
         module,

@@ -52,7 +52,8 @@ pub struct Profile {
     pub total_only: bool,
     /// The number of entry points of allocators that were found. If it is 0, allocations could not be counted.
     pub heap_functions: u32,
-    /// Calls to functions that have no context of their own, because there are too many contexts.
+    /// Calls to functions whose context is below the root, without their callers, because there are too many contexts.
+    /// It is 0 only if there are none.
     pub cut: u64,
     /// The live blocks, if they were counted in place of instructions. Then there are only the contexts that lead to
     /// allocations, and a function has one for each place from which it is called.

@@ -5,6 +5,7 @@ use super::debug_file::{self, DwarfReader};
 use super::demangle::demangle;
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
+use scruple_core::explain::GENERATED;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -50,7 +51,7 @@ impl Symbols {
     /// Resolves an address, as the file numbers addresses; `object` is `None` for code outside of any file.
     pub fn locate(&mut self, object: Option<&str>, offset: u64) -> Location {
         let Some(path) = object else {
-            return Location { frames: Vec::new(), place: "code that the program generated".to_owned() };
+            return Location { frames: Vec::new(), place: GENERATED.to_owned() };
         };
         let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
         let place = format!("{name}+{offset:#x}");

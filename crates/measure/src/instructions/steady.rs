@@ -67,6 +67,21 @@ pub fn steady(launch: &mut Launch) {
     replace(&mut env, "PWD", launch.folder.clone().into());
     env.sort_unstable();
     launch.env = env;
+    place_stack(launch);
+}
+
+/// The size of a page. Functions such as `strlen` look at where their data are in a page.
+const PAGE: usize = 4096;
+
+/// Adds a variable of such a length that the stack begins at the same place in a page, however long the words and the
+/// variables are. They are above the stack, with a pointer to each, and the program's path is there once more.
+fn place_stack(launch: &mut Launch) {
+    let word = |text: &OsString| text.len() + 1 + size_of::<usize>();
+    let variable = |(name, value): &(OsString, OsString)| name.len() + 1 + word(value);
+    let sizes = launch.argv.iter().map(word).chain(launch.env.iter().map(variable));
+    let used = sizes.sum::<usize>() + launch.path.as_os_str().len();
+    let padding = "x".repeat(PAGE - used % PAGE);
+    launch.env.push((crate::command::PADDING.into(), padding.into()));
 }
 
 fn is_kept(name: &OsStr) -> bool {

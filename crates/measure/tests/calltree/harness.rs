@@ -79,6 +79,13 @@ impl Workshop {
         self.command(&words).envs(session.environment()).output().unwrap()
     }
 
+    /// Runs a program in a session, with a further option of the tool.
+    pub fn run_with(&self, session: &CalltreeSession, option: &str, program: &Path) -> Output {
+        let mut words = session.words();
+        words.extend([option.into(), program.into()]);
+        self.command(&words).envs(session.environment()).output().unwrap()
+    }
+
     /// The profiles of a program, which must succeed.
     pub fn trees(&self, program: &Path, arguments: &[&str]) -> Profiles {
         let session = self.session(Settings::default());

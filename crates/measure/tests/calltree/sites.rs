@@ -117,6 +117,22 @@ fn each_place_has_the_blocks_and_bytes_that_dhat_gives_it() {
 }
 
 #[test]
+fn places_keep_their_blocks_if_there_are_too_many_contexts() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("sites.c", &["-g", "-pthread"]);
+    let session = workshop.session(Settings { counts: CountDetail::Sites, ..Settings::default() });
+    assert!(workshop.run_with(&session, "--contexts=2", &program).status.success());
+    let cut = session.read().unwrap().profiles.heap_sites(&mut Symbols::new()).remove(0);
+    assert!(cut.unseen.iter().any(|what| what.contains("too many")), "{:?}", cut.unseen);
+    let [cut, whole] = [cut, sites(&workshop, &program, &[])].map(|sites| {
+        let mut places = by_place(&sites);
+        places.retain(|place, _| place.starts_with("sites.c:"));
+        places
+    });
+    assert_eq!(cut, whole);
+}
+
+#[test]
 fn a_block_that_realloc_enlarged_is_of_the_place_that_enlarged_it() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("sites.c", &["-g", "-pthread"]);

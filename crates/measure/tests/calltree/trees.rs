@@ -1,7 +1,8 @@
 //! Tests with call trees that are known by construction.
 
 use crate::harness::{Workshop, of, paths};
-use scruple_measure::calltree::{CountDetail, Settings};
+use scruple_measure::calltree::{CountDetail, Profile, Settings};
+use std::collections::BTreeMap;
 
 fn one(path: &str, calls: u64) -> (String, u64) {
     (path.to_owned(), calls)
@@ -122,6 +123,30 @@ fn half_a_million_contexts_are_kept_apart() {
     });
     assert_eq!(ends.map(|context| context.calls).collect::<Vec<_>>(), vec![1; 1 << 18]);
     assert!(tree.contexts.len() > 1_000_000, "{}", tree.contexts.len());
+}
+
+#[test]
+fn functions_keep_their_costs_if_there_are_too_many_contexts() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("many.c", &["-fno-optimize-sibling-calls"]);
+    let session = workshop.session(Settings::default());
+    assert!(workshop.run_with(&session, "--contexts=1000", &program).status.success());
+    let cut = session.read().unwrap().profiles.processes.remove(0);
+    let whole = workshop.tree(&program, &[]);
+    assert!(cut.cut > 0 && cut.contexts.len() < 2000, "{} {}", cut.cut, cut.contexts.len());
+    assert_eq!(cut.total, whole.total);
+    let of_program = |profile: &Profile| -> BTreeMap<String, (u64, u64)> {
+        let all = profile.functions().into_iter();
+        let named = all.filter_map(|(function, sums)| Some((function.name.clone()?, (sums.calls, sums.own))));
+        named.filter(|(name, _)| ["a", "b", "level"].iter().any(|begin| is_numbered(name, begin))).collect()
+    };
+    let (cut, whole) = (of_program(&cut), of_program(&whole));
+    assert_eq!(cut.len(), 3 * 18);
+    assert_eq!(cut, whole);
+}
+
+fn is_numbered(name: &str, begin: &str) -> bool {
+    name.strip_prefix(begin).is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod remarks;
 
 use super::arms::{Hooks, Prepared};
 use crate::fault::{Code, Fault};
-use crate::new_run::Passes;
+use crate::new_run::{self, Passes};
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use scruple_core::judge;
@@ -171,6 +171,7 @@ impl CommandPasses {
         self.remark_on_outputs();
         self.remark_on_waiting();
         self.remark_on_cold_start(effort.warmup);
+        new_run::warn_of_changed_programs(&mut self.run);
         self.writer.finish(&self.run);
         result
     }

@@ -1,7 +1,7 @@
 //! Compares the optimised Core of a Haskell function in both programs, if GHC wrote it to files.
 
 use super::code_view::{AROUND, common};
-use scruple_core::explain::FunctionDifference;
+use scruple_core::explain::{FunctionDifference, PROGRAM};
 use scruple_measure::calltree::{Side, core_of};
 use serde::Serialize;
 use std::path::Path;
@@ -28,7 +28,8 @@ pub fn of(row: &FunctionDifference, sides: [&Side; 2]) -> Result<Vec<CoreLine>, 
     let bindings = [(sides[0], &row.functions.0), (sides[1], &row.functions.1)].map(|(side, functions)| {
         let program = functions.iter().find_map(|one| side.functions[*one].object.as_deref());
         // If only one side has the function, the other program is still the place to look for its Core.
-        let any = || side.functions.iter().find_map(|one| one.object.as_deref());
+        let mut all = side.tree.functions.iter().zip(&side.functions);
+        let any = || all.find(|(named, _)| named.module == PROGRAM)?.1.object.as_deref();
         let core = core_of(Path::new(program.or_else(any)?), module)?;
         Some(binding(&core, function))
     });

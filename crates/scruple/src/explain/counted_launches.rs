@@ -6,6 +6,7 @@ use super::interpreters;
 use super::variation::{self, repeats};
 use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans};
+use crate::inspect::single_launch::ProgramFile;
 use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
 use crate::profile::read::Kind;
@@ -84,6 +85,7 @@ pub fn gather(
 ) -> Result<GatheredLaunches, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let mut remarks = Vec::new();
+    let files = jobs.map(ProgramFile::of);
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
     let looks = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
@@ -160,6 +162,7 @@ pub fn gather(
         ));
     }
     remarks.extend(remark_of_leftovers(&leftovers));
+    files.iter().try_for_each(ProgramFile::require_same)?;
     name_stripped(&mut sides);
     let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
     let mut by_script = |language| {
@@ -254,9 +257,12 @@ pub fn count(
 ) -> Result<Vec<Side>, Fault> {
     let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
-    until_known(effort.runs, || {
+    let file = ProgramFile::of(job);
+    let runs = until_known(effort.runs, || {
         profiles(&mut commands, job, &mut trees, effort.strict).map(|(profiles, _)| Side::of(&profiles))
-    })
+    })?;
+    file.require_same()?;
+    Ok(runs)
 }
 
 /// Repeats `run` until it is known whether counts repeat: twice if they do, and otherwise `most` times.

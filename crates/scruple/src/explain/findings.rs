@@ -9,8 +9,10 @@ use super::interpreters;
 use super::pairing::Pairings;
 use super::same_source;
 use super::variation::repeats;
+use crate::inspect::calls;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
+use scruple_core::harmless_text::plain;
 use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side, SourceText};
 
@@ -102,7 +104,7 @@ impl Findings {
         let others = other_counts(main).iter().copied().filter(|count| *count != main && differs(count));
         let explanations = [main].into_iter().chain(others).map(explain).collect();
         let mut found = Findings {
-            names: names.clone(),
+            names: names.each_ref().map(|name| plain(name)),
             explanations,
             repeats: repeat,
             totals_repeat: gathered.totals_repeat,
@@ -234,16 +236,11 @@ fn remarks(first: &Side, second: &Side, script: bool, has_heap: bool) -> Vec<Str
     if [first, second].iter().any(|side| side.stripped() >= UNNAMED) {
         all.push(
             "functions without symbols are those of the files’ unwinding tables; they are found in the other version by code, \
-             callers and order; programs that are not stripped have names"
+             callers and order, and one that is not found looks new or gone; programs that are not stripped have names"
                 .to_owned(),
         );
     }
-    if first.cut + second.cut > 0 {
-        all.push(
-            "there are too many calling contexts: the cost of those left out counts for their callers"
-                .to_owned(),
-        );
-    }
+    all.extend([first, second].into_iter().find_map(calls::remark_of_cut));
     all
 }
 

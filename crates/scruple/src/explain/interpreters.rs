@@ -5,7 +5,7 @@ use scruple_measure::calltree::{Language, Side};
 use std::collections::HashMap;
 
 /// The beginning of the file name of each interpreter, and the tool that reports the functions of its scripts.
-const INTERPRETERS: [(&str, &str); 8] = [
+const INTERPRETERS: [(&str, &str); 10] = [
     ("python", "`python3 -m cProfile`"),
     ("pypy", "`pypy3 -m cProfile`"),
     ("node", "`node --cpu-prof`, which samples,"),
@@ -14,6 +14,8 @@ const INTERPRETERS: [(&str, &str); 8] = [
     ("ruby", "a sampling profiler"),
     ("perl", "a profiler of Perl’s"),
     ("php", "a sampling profiler"),
+    ("luajit", "`luajit -jp`, which samples,"),
+    ("lua", "a profiler of Lua’s"),
 ];
 
 /// The share of the counts from which a program counts as running in an interpreter.

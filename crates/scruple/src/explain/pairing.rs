@@ -57,6 +57,13 @@ impl<'a> Pairing<'a> {
         });
         // In Haskell, the optimiser decides which procedures exist. C functions in the program belong to the runtime.
         let of_haskell = self.sides.iter().all(|side| side.is_haskell());
+        // A function without a symbol is not found in the other program if all of its code differs.
+        let is_stripped = |key: &explain::Key| {
+            [&key.first, &key.second]
+                .into_iter()
+                .zip(self.sides)
+                .any(|(functions, side)| functions.iter().any(|function| side.is_stripped(*function)))
+        };
         self.with_code(|code| {
             let of_program = self.matched.keys.iter().enumerate().filter(|(at, key)| {
                 // The library of the language was compiled separately, with other flags.
@@ -66,7 +73,7 @@ impl<'a> Pairing<'a> {
             });
             let same = |(_, key): (usize, &explain::Key)| match key.first.is_empty() || key.second.is_empty()
             {
-                true => of_haskell.then_some(false),
+                true => (of_haskell || is_stripped(key)).then_some(false),
                 false => (code.same)(&key.first, &key.second),
             };
             let compared: Vec<bool> = of_program.filter_map(same).collect();

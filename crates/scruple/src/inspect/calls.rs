@@ -2,7 +2,7 @@
 
 use super::args::CallsArgs;
 use super::report::calls::{self, CallsReport};
-use super::single_launch::{self, ended, failure};
+use super::single_launch::{self, ProgramFile, ended, failure};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile::read::{Kind, KnownCallers};
@@ -72,6 +72,13 @@ pub fn remark_of_orphans(left_behind: u32) -> Option<String> {
     })
 }
 
+/// Says that the tree lacks callers, because there were too many calling contexts.
+pub fn remark_of_cut(side: &Side) -> Option<String> {
+    (side.cut > 0).then(|| {
+        "there are too many calling contexts: those left out count for their function, but not for its callers".to_owned()
+    })
+}
+
 /// Says which tool counts in place of the call tree, and what it does not count.
 pub fn remark_of(counter: &ChosenTool) -> Option<String> {
     in_place_of_call_tree(counter).map(|lacks| format!("the call tree was not used; {lacks}"))
@@ -104,6 +111,7 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         return Err(lacking("write .calls", counter.describe()));
     }
     let job = single_launch::job(&args.command, args.time_limit.as_deref())?;
+    let file = ProgramFile::of(&job);
     let work = WorkFolder::make()?;
     let progress = Progress::new();
     progress.note("counting: a program runs many times slower meanwhile");
@@ -122,9 +130,10 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         trees.count_by(&counter);
     };
     progress.clear();
+    file.require_same()?;
     let side = Side::of(&profiles);
     let whole = CallProfile::of(&job.name, &side, &kind_of(&counter));
-    if let Some(remark) = remark_of_orphans(profiles.left_behind) {
+    for remark in remark_of_orphans(profiles.left_behind).into_iter().chain(remark_of_cut(&side)) {
         progress.say(&remark);
     }
     let counted = CallsReport {

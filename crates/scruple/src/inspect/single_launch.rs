@@ -3,13 +3,15 @@
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
+use scruple_core::harmless_text::plain;
 use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch};
+use scruple_measure::host;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::{LaunchError, Launcher};
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Starts the launcher, which must be forked before anything else is done.
 pub fn launcher() -> Result<Launcher, Fault> {
@@ -48,6 +50,32 @@ pub fn job_in(words: &[String], folder: &Path) -> Result<Job, Fault> {
         fixed_addresses: false,
         shield: None,
     })
+}
+
+/// The file of a program before it is launched.
+pub struct ProgramFile {
+    path: PathBuf,
+    digest: Option<String>,
+}
+
+impl ProgramFile {
+    /// The file that a job launches.
+    pub fn of(job: &Job) -> ProgramFile {
+        let path = job.program.path.clone();
+        ProgramFile { digest: host::file_digest(&path), path }
+    }
+
+    /// Returns an error if the file has changed since: launches are then of two programs, and the code of the first is
+    /// gone.
+    pub fn require_same(&self) -> Result<(), Fault> {
+        if host::file_digest(&self.path) == self.digest {
+            return Ok(());
+        }
+        Err(Fault::program(format!(
+            "‘{}’ changed while it was counted, so counts and code may be of two programs: count it again",
+            plain(&self.path.display().to_string())
+        )))
+    }
 }
 
 /// Returns the launch if the program started and ended with exit code 0.

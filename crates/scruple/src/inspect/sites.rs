@@ -3,7 +3,7 @@
 use super::args::{MemoryArgs, SitesBy};
 use super::calls::{self, remark_of_orphans};
 use super::report::{sites, sites_json, sites_page};
-use super::single_launch;
+use super::single_launch::{self, ProgramFile};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile;
@@ -14,7 +14,8 @@ use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
 use scruple_measure::calltree::{ChosenTool, CountDetail, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
-use scruple_measure::runtimes::{Runtime, recognise};
+use scruple_measure::program::Program;
+use scruple_measure::runtimes::{Runtime, executed_by, recognise};
 use std::path::Path;
 
 /// The sites of a command, with remarks.
@@ -79,13 +80,16 @@ pub fn exact(
     trees.count(CountDetail::Sites);
     let aim = format!("where ‘{}’ allocates", job.name);
     let hint = (!ignore_failure).then_some("; -i shows its sites regardless");
+    let file = ProgramFile::of(job);
     let (profiles, _) = calls::tree_of(commands, job, &mut trees, &aim, hint)?;
+    file.require_same()?;
     let mut processes = profiles.heap_sites(&mut Symbols::new());
     if processes.is_empty() {
         return Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {}", why_none(job)) });
     }
     processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
-    let remarks = remark_of_runtime(job).into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
+    let runtime = remark_of_runtimes(job, &processes);
+    let remarks = runtime.into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
     Ok(CommandSites { title: job.name.clone(), processes, remarks })
 }
 
@@ -124,7 +128,7 @@ pub fn sampled(
     let missing = recorded.missing.iter().map(|what| format!("Not counted: {what}."));
     let seed = format!("The samples are those of --seed={}.", sampling.seed);
     let seed = (sampling.mean > 1).then_some(seed);
-    let remarks = seed.into_iter().chain(remark_of_runtime(job)).chain(missing).collect();
+    let remarks = seed.into_iter().chain(remark_of_runtimes(job, &processes)).chain(missing).collect();
     Ok(CommandSites { title: job.name.clone(), processes, remarks })
 }
 
@@ -148,17 +152,30 @@ fn why_none(job: &Job) -> String {
 }
 
 fn runtime(job: &Job) -> Option<Runtime> {
-    recognise(&job.program).first().map(|found| found.runtime)
+    let of = |program: &Program| recognise(program).first().map(|found| found.runtime);
+    of(&job.program).or_else(|| of(&executed_by(&job.argv, &job.folder)?))
+}
+
+/// Like [`remark_of_runtime`], but also looks at the programs that the command executed.
+fn remark_of_runtimes(job: &Job, processes: &[HeapSites]) -> Option<String> {
+    let of_process = |sites: &HeapSites| {
+        let program = Program::find(sites.words.first()?.as_ref(), &job.folder).ok()?;
+        recognise(&program).first().map(|found| only_malloc(found.runtime))
+    };
+    remark_of_runtime(job).or_else(|| processes.iter().find_map(of_process))
 }
 
 /// Says that a runtime has a heap of its own, which malloc does not see.
 pub fn remark_of_runtime(job: &Job) -> Option<String> {
-    let runtime = runtime(job)?;
-    Some(format!(
+    runtime(job).map(only_malloc)
+}
+
+fn only_malloc(runtime: Runtime) -> String {
+    format!(
         "Only malloc is counted: most objects of a program of the runtime ‘{}’ are in that runtime’s own heap; `scruple \
          run` reads its figures.",
         runtime.word()
-    ))
+    )
 }
 
 fn write(args: &MemoryArgs, found: &CommandSites, exports: &[Export]) -> Result<Code, Fault> {

@@ -11,8 +11,8 @@ mod speedscope;
 mod stacks;
 
 use crate::render::export::Formats;
-use read::Kind;
-use scruple_core::explain::{Count, OwnCost, PROGRAM, is_allocator};
+use read::{Kind, KnownCallers};
+use scruple_core::explain::{Count, GENERATED, OwnCost, PROGRAM, is_allocator};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use stacks::of_calls;
@@ -73,6 +73,9 @@ pub struct CallProfile {
     /// The recursive calls: the calling context, the outer context of the same function, and the number of calls. The
     /// costs of these calls are already in the contexts.
     pub recursive: Vec<(usize, usize, u64)>,
+    /// The calls of one function by another, by their frames, if the contexts do not show the callers: each function is then
+    /// directly below the program.
+    pub edges: Option<Vec<(usize, usize, u64)>>,
     /// The name of what the first count counts; empty if the profile contains only allocations.
     pub word: String,
 }
@@ -86,8 +89,9 @@ pub struct FunctionSum {
     pub calls: u64,
     /// The cost of the function itself.
     pub own: OwnCost,
-    /// The cost including callees. A function is on a path only once, so that no cost is counted twice.
-    pub inclusive: OwnCost,
+    /// The cost including callees. A function is on a path only once, so that no cost is counted twice. It is absent if
+    /// callers are not known.
+    pub inclusive: Option<OwnCost>,
 }
 
 impl CallProfile {
@@ -95,7 +99,9 @@ impl CallProfile {
     /// profile attributes it to the caller of that, and never to a function that only passes requests on.
     pub fn of(title: &str, side: &Side, kind: &Kind) -> CallProfile {
         let word = kind.word.clone().unwrap_or_default();
-        CallProfile { word, ..CallProfile::of_side(title, side, kind.format == read::OWN) }
+        let edges = side.tree.edges.iter().map(|edge| (edge.caller, edge.callee, edge.calls));
+        let edges = (kind.callers != KnownCallers::Contexts).then(|| edges.collect());
+        CallProfile { word, edges, ..CallProfile::of_side(title, side, kind.format == read::OWN) }
     }
 
     /// Returns the name of what a count counts.
@@ -119,7 +125,7 @@ impl CallProfile {
             let file = Path::new(object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let name = match [&named.shown, &named.name].into_iter().find(|name| !name.is_empty()) {
                 Some(name) => name.clone(),
-                None if file.is_empty() => "code that the program generated".to_owned(),
+                None if file.is_empty() => GENERATED.to_owned(),
                 None => format!("{file}+{:#x}", found.offset),
             };
             ProfileFrame {
@@ -145,6 +151,7 @@ impl CallProfile {
             frames: frames.collect(),
             nodes: nodes.collect(),
             recursive: recursive.map(|(from, to, calls)| (from - 1, to - 1, *calls)).collect(),
+            edges: None,
             word: String::new(),
         };
         for (place, context) in contexts.iter().enumerate() {
@@ -181,9 +188,14 @@ impl CallProfile {
             (0..self.frames.len()).map(|frame| FunctionSum { frame, ..FunctionSum::default() }).collect();
         for node in &self.nodes {
             let sum = &mut sums[node.frame];
-            sum.calls = sum.calls.saturating_add(node.calls);
             sum.own.add(node.own);
-            sum.inclusive.add(node.inclusive);
+            if self.edges.is_none() {
+                sum.calls = sum.calls.saturating_add(node.calls);
+                sum.inclusive.get_or_insert_default().add(node.inclusive);
+            }
+        }
+        for (_, callee, calls) in self.edges.iter().flatten().filter(|(caller, callee, _)| caller != callee) {
+            sums[*callee].calls = sums[*callee].calls.saturating_add(*calls);
         }
         sums
     }
@@ -223,6 +235,7 @@ pub(crate) mod tests {
                 node(Some(2), 3, 2, 60, 0, 0),
             ],
             recursive: Vec::new(),
+            edges: None,
             word: "instructions".to_owned(),
         };
         for place in (1..4).rev() {
@@ -241,9 +254,9 @@ pub(crate) mod tests {
             profile.total(),
             OwnCost { instructions: 1160, allocations: 2, bytes: 48, ..OwnCost::default() }
         );
-        assert_eq!(sums[0].inclusive, profile.total());
+        assert_eq!(sums[0].inclusive, Some(profile.total()));
         assert_eq!(
-            (sums[2].own.instructions, sums[2].inclusive.instructions, sums[3].calls),
+            (sums[2].own.instructions, sums[2].inclusive.unwrap_or_default().instructions, sums[3].calls),
             (1000, 1060, 2)
         );
     }

@@ -317,6 +317,26 @@ fn a_process_that_was_killed_is_not_passed_over() {
 }
 
 #[test]
+fn a_profile_without_contexts_has_the_calls_and_claims_no_inclusive_cost() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = compiled();
+    let counted = calls(&place, &["--json", "--export", "app.callgrind"]).json();
+    let read = place.run(["inspect", "calls", "--json", "--from", "app.callgrind"]).json();
+    let of = |page: &Value, name: &str| {
+        let functions = page["functions"].as_array().expect("functions").clone();
+        functions.into_iter().find(|one| one["name"] == name).unwrap_or_default()
+    };
+    for (name, number) in [("work", 6), ("twice", 2), ("main", 1)] {
+        let (one, other) = (of(&counted, name), of(&read, name));
+        assert_eq!((&one["calls"], &other["calls"]), (&Value::from(number), &Value::from(number)), "{name}");
+        assert_eq!(one["own"]["instructions"], other["own"]["instructions"], "{name}");
+        assert!(one["inclusive"].is_object() && other["inclusive"].is_null(), "{other}");
+    }
+}
+
+#[test]
 fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() {
     let place = Place::new();
     place.write("old.collapsed", "main;parse;hash 40000\nmain;print 20000\n");

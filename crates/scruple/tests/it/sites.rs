@@ -285,3 +285,18 @@ fn a_static_program_is_not_sampled_and_the_reason_is_reported() {
     assert!(answer.stderr.contains("static"), "{}", answer.exchange());
     assert!(answer.stderr.contains("--sites=exact"), "{}", answer.exchange());
 }
+
+#[test]
+fn the_heap_of_a_runtime_is_named_also_if_another_program_executes_it() {
+    if !has_valgrind() || Command::new("python3").arg("-V").output().is_err() {
+        return;
+    }
+    let place = Place::new();
+    let wrapped = ["--", "timeout", "100", "python3", "-S", "-c", "pass"];
+    for words in [&wrapped[..], &["--", "sh", "-c", "python3 -S -c pass; true"]] {
+        let answer = memory(&place, words);
+        let said = "most objects of a program of the runtime ‘python’ are in that runtime’s own heap";
+        let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said), "{}", answer.exchange());
+    }
+}

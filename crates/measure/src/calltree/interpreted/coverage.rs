@@ -10,7 +10,7 @@ use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, OwnCost, PROGRAM};
+use scruple_core::explain::{self, Context, OwnCost, PROGRAM};
 use scruple_core::sorting;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 const TOP: &str = "(top level)";
 
 /// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
-const MADE: &str = "code that the program generated";
+const MADE: &str = explain::GENERATED;
 
 /// The number of characters that count as one token in a file whose text is not known.
 const LENGTH: u64 = 4;

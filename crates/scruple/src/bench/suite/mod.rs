@@ -32,7 +32,7 @@ pub use crate::command::passes::Stop;
 use crate::address::StoreAddress;
 use crate::farm::send_command_line::MeasuredByNodes;
 use crate::fault::{Code, Fault};
-use crate::new_run::Passes;
+use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
@@ -279,6 +279,7 @@ impl Suite {
             Err(Stop::Interrupted) => RunState::Interrupted,
             Err(Stop::Failed(_)) => RunState::Failed,
         };
+        new_run::warn_of_changed_programs(&mut self.record.run);
         self.record.writer.finish(&self.record.run);
         result
     }

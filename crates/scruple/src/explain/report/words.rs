@@ -5,7 +5,7 @@ use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
 use crate::profile::read::KnownCallers;
 use scruple_core::explain::{
-    ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind,
+    ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind, nameless,
 };
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
@@ -52,7 +52,7 @@ pub const ALL_PROCESSES: &str = "the processes";
 pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
         ("", "") => ALL_PROCESSES.to_owned(),
-        ("", module) => return format!("code of {module} without a name"),
+        ("", module) => return nameless(module),
         (name, _) => name.to_owned(),
     };
     let renamed = row.renamed.as_ref().map_or(String::new(), |new| format!(" (now {new})"));
@@ -217,10 +217,14 @@ fn spread_over(found: &Findings, explanation: &Explanation) -> String {
         sum += part;
         sum >= CAUSE
     });
-    let together =
-        half.map_or(String::new(), |half| format!(" and the largest {} account for half of it", half + 1));
+    let together = match half {
+        None => String::new(),
+        Some(0) => " and the largest accounts for half of it".to_owned(),
+        Some(half) => format!(" and the largest {} account for half of it", half + 1),
+    };
     match parts.len() {
-        0 | 1 => "No single function explains it; the largest part comes from".to_owned(),
+        // Functions with the same code, of which each differs by little, may differ by more together.
+        0 | 1 => "No single function explains it; first is".to_owned(),
         many => format!("It is spread over {many} functions{together}; first among them is"),
     }
 }

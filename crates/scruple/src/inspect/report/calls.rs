@@ -54,7 +54,7 @@ impl CallsReport<'_> {
         sorting::by_key(&mut rows, |row| {
             let by = match self.sort {
                 SortCalls::Own => row.own.of(main),
-                SortCalls::Inclusive => row.inclusive.of(main),
+                SortCalls::Inclusive => row.inclusive.unwrap_or(row.own).of(main),
                 SortCalls::Calls => row.calls,
                 SortCalls::Allocations => row.own.allocations,
                 SortCalls::Bytes => row.own.bytes,
@@ -75,15 +75,15 @@ pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     let _ = writeln!(out, "{DIM}{}  function{DIM:#}", head(counted));
     let mut rows = counted.rows();
     if main != Count::Instructions {
-        rows.retain(|row| row.inclusive.of(main) > 0);
+        rows.retain(|row| row.inclusive.unwrap_or(row.own).of(main) > 0);
     }
     for row in rows.iter().take(counted.most) {
         let frame = &counted.profile.frames[row.frame];
         let file = Path::new(&frame.object).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let file = if file.is_empty() { String::new() } else { format!("  {file}") };
         let of_all = |cost: OwnCost| right(&share(cost.of(main) as f64 / whole), 6);
-        let mut line =
-            format!("{:>15}  {}  {}", count(row.own.of(main)), of_all(row.own), of_all(row.inclusive));
+        let inclusive = row.inclusive.map(of_all).unwrap_or_default();
+        let mut line = format!("{:>15}  {}  {inclusive:>6}", count(row.own.of(main)), of_all(row.own));
         for (one, width) in secondary_counts(counted) {
             let value = one.map_or(row.calls, |one| row.own.of(one));
             // Not every format knows calls, and not every program has an allocator.
@@ -199,7 +199,8 @@ struct FunctionEntry<'a> {
     file: Option<&'a str>,
     calls: u64,
     own: Amounts,
-    inclusive: Amounts,
+    /// Absent if callers are not known.
+    inclusive: Option<Amounts>,
 }
 
 #[derive(Serialize)]
@@ -224,7 +225,7 @@ pub fn json(counted: &CallsReport<'_>) -> String {
             file: Some(frame.object.as_str()).filter(|object| !object.is_empty()),
             calls: row.calls,
             own: amounts(row.own),
-            inclusive: amounts(row.inclusive),
+            inclusive: row.inclusive.map(amounts),
         }
     });
     let lines = counted.lines.lines.iter().map(|line| LineEntry {

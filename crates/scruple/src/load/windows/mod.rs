@@ -19,6 +19,7 @@ pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
 use super::watchers::Watchers;
 use crate::address::StoreAddress;
 use crate::fault::Fault;
+use crate::new_run;
 use crate::progress::Progress;
 use crate::render::page::Section;
 use crate::store::{RunWriter, Store, add_readings};
@@ -317,6 +318,7 @@ impl Loading {
 
     /// Stores the run, if the user requested that.
     pub fn keep(&mut self) {
+        new_run::warn_of_changed_programs(&mut self.run);
         self.writer.finish(&self.run);
     }
 

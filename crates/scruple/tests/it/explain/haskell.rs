@@ -118,6 +118,37 @@ fn the_optimised_core_of_a_function_is_shown_where_ghc_wrote_it_down() {
 }
 
 #[test]
+fn the_core_of_a_function_that_only_one_program_has_is_found() {
+    if !has_ghc() {
+        return;
+    }
+    let place = Place::new();
+    // Reversed, the elements are no longer consumed where they are made, and the function gets another form.
+    let source = |elements: &str| {
+        format!(
+            "module Main where\nimport Data.List (foldl')\nimport qualified Data.Map.Strict as M\n\
+             data P = P !Int !Int deriving Show\n\
+             build :: Int -> M.Map Int P\n\
+             build n = foldl' (\\m i -> M.insert (i * 7919 `mod` n) (P i (i + 1)) m) M.empty [1 .. n]\n\
+             {{-# NOINLINE build #-}}\n\
+             score :: M.Map Int P -> Int\n\
+             score m = sum [a * b `mod` 17 | P a b <- {elements}, odd a]\n\
+             {{-# NOINLINE score #-}}\n\
+             main :: IO ()\nmain = print (score (build 20000))\n"
+        )
+    };
+    let flags = ["-g1", "-ddump-simpl", "-dsuppress-all", "-ddump-to-file"];
+    build(&place, "one", &source("M.elems m"), &flags);
+    build(&place, "two", &source("reverse (M.elems m)"), &flags);
+    let answer = explain(&place, &["--lines", "one/app", "two/app"]);
+    adds_up(&answer);
+    let page = answer.json();
+    assert!(first(&answer).0.starts_with("Main."), "{}", answer.exchange());
+    let core = at(&page, "/explain/code/core").as_array().expect("lines of Core");
+    assert!(core.iter().any(|line| line["mark"] == "+"), "{}", answer.exchange());
+}
+
+#[test]
 fn functions_of_haskell_at_two_revisions_are_named_by_the_source_of_each() {
     if !has_ghc() {
         return;

@@ -2,6 +2,7 @@
 
 mod fallback;
 mod haskell;
+mod hostile;
 mod memory;
 mod script_servers;
 mod scripts;

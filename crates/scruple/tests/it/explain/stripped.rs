@@ -96,6 +96,42 @@ fn a_function_without_a_counterpart_says_in_which_program_it_is() {
 }
 
 #[test]
+fn programs_without_symbols_that_were_compiled_with_other_flags_are_reported() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let part = |number: usize| {
+        format!(
+            "__attribute__((noinline)) static unsigned part{number}(unsigned n) {{\n  unsigned all = n;\n\
+               for (unsigned i = 0; i < 50 + {number}; i++) all = (all << {}) ^ (all * {}u + i);\n  return all;\n}}\n",
+            number + 1,
+            number * 38 + 5
+        )
+    };
+    let calls: String = (0..6).map(|number| format!("all ^= part{number}(i); ")).collect();
+    let text = format!(
+        "{}int main(int count, char **words) {{\n  volatile unsigned all = count;\n\
+           for (unsigned i = 0; i < 1000; i++) {{ {calls} }}\n  return 0;\n}}\n",
+        (0..6).map(part).collect::<String>()
+    );
+    let texts = [text.as_str(), &text.replace("50 + 3", "55 + 3")];
+    let flags = "another compiler or other flags";
+    for (level, is_other) in [("-O1", false), ("-O0", true)] {
+        for (name, text, level) in [("old", texts[0], "-O1"), ("new", texts[1], level)] {
+            place.write("app.c", text);
+            let words = [level, "-s", "-o", name, "app.c"];
+            let status = Command::new("cc").args(words).current_dir(place.path()).status();
+            assert!(status.is_ok_and(|status| status.success()), "cc");
+        }
+        let answer = explain(&place, &["./old", "./new"]);
+        adds_up(&answer);
+        let remarks = at(&answer.json(), "/explain/remarks").to_string();
+        assert_eq!(remarks.contains(flags), is_other, "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn equal_programs_without_symbols_have_no_rows_wherever_their_functions_are() {
     if !has_valgrind() {
         return;
