@@ -1,14 +1,21 @@
-//! Shows progress on a terminal. It is drawn between launches, and never during one.
+//! Shows progress between launches, and never during one: on a terminal as a line that changes, elsewhere as lines in a
+//! log.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scruple_core::harmless_text::{for_terminal, plain};
 use scruple_core::metric::Pass;
 use std::io::{IsTerminal, Write, stderr};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
-/// A line that shows progress. It is hidden if standard error is not a terminal.
+/// The time between two lines of a log. Work that takes less has no line.
+const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
+/// A line that shows progress. If standard error is not a terminal, a line is written every minute instead.
 pub struct Progress {
     bar: ProgressBar,
     silent: bool,
+    last_line: Mutex<Instant>,
 }
 
 impl Progress {
@@ -17,6 +24,7 @@ impl Progress {
         let progress = Progress {
             bar: ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8)),
             silent: false,
+            last_line: Mutex::new(Instant::now()),
         };
         progress.lay_out("{bar:20} {wide_msg}");
         progress
@@ -30,7 +38,7 @@ impl Progress {
 
     /// Creates a value that shows no progress.
     pub fn hidden() -> Progress {
-        Progress { bar: ProgressBar::hidden(), silent: true }
+        Progress { bar: ProgressBar::hidden(), silent: true, last_line: Mutex::new(Instant::now()) }
     }
 
     /// Prints a line, even if standard error is not a terminal.
@@ -54,7 +62,23 @@ impl Progress {
     }
 
     fn message(&self, text: String) {
+        if self.bar.is_hidden() && self.is_line_due(Instant::now()) {
+            let share = self.bar.length().filter(|length| *length > 1).map_or(String::new(), |length| {
+                format!("{} % · ", 100 * self.bar.position().min(length) / length)
+            });
+            self.say(&format!("{share}{text}"));
+        }
         self.bar.set_message(plain(&text));
+    }
+
+    /// Whether the last line of a log was written long enough before `now`, which is then the time of the next one.
+    fn is_line_due(&self, now: Instant) -> bool {
+        let Ok(mut last) = self.last_line.lock() else { return false };
+        let due = now.saturating_duration_since(*last) >= BETWEEN_LINES;
+        if due {
+            *last = now;
+        }
+        due
     }
 
     /// Removes the line.
@@ -122,5 +146,18 @@ impl Progress {
     /// Shows work other than windows.
     pub fn pass(&self, name: &str, doing: &str) {
         self.message(format!("{name} · {doing}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_a_line_a_minute_and_none_for_short_work() {
+        let progress = Progress::hidden();
+        let start = Instant::now();
+        let due = |seconds| progress.is_line_due(start + Duration::from_secs(seconds));
+        assert_eq!([1, 59, 61, 62, 119, 122, 300].map(due), [false, false, true, false, false, true, true]);
     }
 }

@@ -37,7 +37,7 @@ def main(path):
         assert program.cases()[1]["count"] == 10
     with Program([path, "more", "again"]) as program:
         assert program.exit_code() == 2
-        assert "two cases" in program.output("complaints")
+        assert "two cases" in program.output("errors")
     print("more: fine")
 
 

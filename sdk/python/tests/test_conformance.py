@@ -28,7 +28,7 @@ PLANTED = [
     ("ids", "same", "same ids"),
     ("names", "names", "names:"),
     ("unstable", "same", "same ids"),
-    ("hand", "says how", "started by hand it says how"),
+    ("hand", "names the command", "started by hand it names the command"),
 ]
 
 

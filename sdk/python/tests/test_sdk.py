@@ -71,7 +71,7 @@ def test_an_exit_in_a_body_is_an_error_of_the_case(program):
 def test_the_same_name_and_params_twice_are_refused(program):
     bench = program("@bench('x')\ndef f(): pass\n@bench('x')\ndef g(): pass")
     assert bench.exit_code() == 2
-    assert "two cases have the name 'x'" in bench.output("complaints")
+    assert "two cases have the name 'x'" in bench.output("errors")
 
 
 def test_a_body_has_one_source_of_arguments():

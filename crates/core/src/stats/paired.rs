@@ -98,9 +98,11 @@ impl fmt::Display for Why {
                 write!(f, "{have} readings are too few; at least {need} are needed")
             }
             Why::FewProcesses { have, need } => {
+                let (processes, do_not) = if *have == 1 { ("process", "does") } else { ("processes", "do") };
                 write!(
                     f,
-                    "{have} processes do not show how much processes differ; at least {need} are needed"
+                    "the readings that count come from {have} {processes}, which {do_not} not show how much processes \
+                     differ; at least {need} are needed"
                 )
             }
             Why::FewNodes { have, need } => {

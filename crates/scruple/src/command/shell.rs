@@ -7,8 +7,8 @@ use crate::fault::Fault;
 pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     if let Some(sign) = shell_sign(command) {
         return Err(Fault::usage(format!(
-            "‘{command}’ uses {sign}, which only a shell understands: add -S sh to run it in one (its cost is then \
-             shown), or quote it"
+            "‘{command}’ uses {sign}, which only a shell understands: quote it, or run it in a shell: sh -c 'COMMAND' \
+             (with `scruple run`, -S sh does that and shows what the shell costs)"
         )));
     }
     let words = shell_words::split(command)

@@ -33,8 +33,8 @@ fn budgets_hold_against_a_baseline_as_they_do_without() {
     assert_eq!(kept.code, 0, "{}", kept.exchange());
     assert!(kept.stdout.contains("Limit time.wall<1 min: kept by ‘sum’"), "{}", kept.exchange());
     let exceeded = bench(&["--baseline", "before", "--limit", "time.wall<1ns"]);
-    // On a busy machine the processes may differ so much that the limit cannot be decided.
+    // On a busy machine the processes may differ so much, or so few be undisturbed, that a limit cannot be decided.
     assert!(matches!(exceeded.code, 1 | 3), "{}", exceeded.exchange());
     let changed = bench(&["--baseline", "before", "--limit", "time.wall<+100000%"]);
-    assert_eq!(changed.code, 0, "{}", changed.exchange());
+    assert!(matches!(changed.code, 0 | 3), "{}", changed.exchange());
 }

@@ -46,8 +46,8 @@ fn programs_that_cannot_be_run() {
 fn commands_that_are_empty_or_missing() {
     assert_snapshot!(refusal(&[""]), @r"error: an empty command cannot be weighed: name a program");
     assert_snapshot!(refusal(&["true 'open"]), @r"error: ‘true 'open’ has a quote that does not end: close it");
-    assert_snapshot!(refusal(&["-N", "sort < big.txt"]), @r"error: ‘sort < big.txt’ uses ‘<’, which only a shell understands: add -S sh to run it in one (its cost is then shown), or quote it");
-    assert_snapshot!(refusal(&["-N", "LANG=C sort"]), @r"error: ‘LANG=C sort’ uses ‘LANG=C’ before the program (or name it through `env`), which only a shell understands: add -S sh to run it in one (its cost is then shown), or quote it");
+    assert_snapshot!(refusal(&["-N", "sort < big.txt"]), @r"error: ‘sort < big.txt’ uses ‘<’, which only a shell understands: quote it, or run it in a shell: sh -c 'COMMAND' (with `scruple run`, -S sh does that and shows what the shell costs)");
+    assert_snapshot!(refusal(&["-N", "LANG=C sort"]), @r"error: ‘LANG=C sort’ uses ‘LANG=C’ before the program (or name it through `env`), which only a shell understands: quote it, or run it in a shell: sh -c 'COMMAND' (with `scruple run`, -S sh does that and shows what the shell costs)");
 }
 
 #[test]
