@@ -59,6 +59,16 @@ impl GrowthForm {
         GrowthForm::Exponential,
     ];
 
+    /// Whether the cost is known to change with the size.
+    pub fn is_change(self) -> bool {
+        !matches!(self, GrowthForm::Constant | GrowthForm::Unknown)
+    }
+
+    /// Whether the cost is known to follow a curve g(n).
+    pub fn has_curve(self) -> bool {
+        !matches!(self, GrowthForm::Other | GrowthForm::Unknown)
+    }
+
     /// The value g(n) of the form; `None` where it is not a finite number, such as the logarithm of 0. It is 0 for the
     /// constant.
     pub fn at(self, n: f64) -> Option<f64> {

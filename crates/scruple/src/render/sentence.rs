@@ -292,12 +292,8 @@ pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
 
 /// Writes how metrics grow with parameters.
 pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
-    use scruple_core::stats::growth::GrowthForm;
     // A count that does not grow is expected; a time that does not grow, or may not, may be notable.
-    let notable = |fit: &&judge::GrowthFit| {
-        !matches!(fit.growth.form, GrowthForm::Constant | GrowthForm::Unknown)
-            || fit.metric.starts_with("time.")
-    };
+    let notable = |fit: &&judge::GrowthFit| fit.growth.form.is_change() || fit.metric.starts_with("time.");
     report.fits.iter().filter(notable).map(growth_line).collect()
 }
 

@@ -82,8 +82,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
         })
         .collect();
-    let has_curve = |fit: &&&GrowthFit| !matches!(fit.growth.form, GrowthForm::Other | GrowthForm::Unknown);
-    layers.extend(fits.iter().filter(has_curve).enumerate().map(|(place, fit)| {
+    layers.extend(fits.iter().filter(|fit| fit.growth.form.has_curve()).enumerate().map(|(place, fit)| {
         let growth = &fit.growth;
         let curve = (0..=STEPS)
             .map(|step| at(step as f64 / STEPS as f64))

@@ -7,7 +7,6 @@ use crate::render::sentence as words;
 use crate::render::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
 use scruple_core::sorting;
-use scruple_core::stats::growth::GrowthForm;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{change, quantity};
 use scruple_core::verdict::Verdict;
@@ -105,8 +104,7 @@ fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     let Some(metric) = quoted.first().filter(|_| quoted.len() > MOST).map(|judged| &judged.metric) else {
         return Vec::new();
     };
-    let grows = |form| !matches!(form, GrowthForm::Constant | GrowthForm::Unknown);
-    let grown = report.fits.iter().filter(|fit| fit.metric == *metric && grows(fit.growth.form));
+    let grown = report.fits.iter().filter(|fit| fit.metric == *metric && fit.growth.form.is_change());
     let lines: Vec<String> = grown.map(words::growth_line).collect();
     match lines.as_slice() {
         [line] => {

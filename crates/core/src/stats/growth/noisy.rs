@@ -45,13 +45,13 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
         Ok(Growth { ends, ..growth(fit, slope, others, costs.len()) })
     };
-    let unlike = |form| NoisyFit { form, intercept: costs[0], ..flat };
+    let without_curve = |form, squares| NoisyFit { form, intercept: costs[0], squares, ..flat };
     let Some(differ) = differ(&sizes, level) else {
-        return of(&unlike(GrowthForm::Unknown), None, Vec::new());
+        return of(&without_curve(GrowthForm::Unknown, flat.squares), None, Vec::new());
     };
     let Some(best) = fits.first() else {
-        let form = if differ { GrowthForm::Other } else { GrowthForm::Constant };
-        return of(&NoisyFit { form, intercept: flat.intercept, ..unlike(form) }, None, Vec::new());
+        let other = NoisyFit { form: GrowthForm::Other, ..flat };
+        return of(if differ { &other } else { &flat }, None, Vec::new());
     };
 
     let freedom = costs.len() as f64 - 2.0;
@@ -66,8 +66,7 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         return of(&flat, None, others);
     }
     if !close(&best) {
-        let none = NoisyFit { squares: best.squares, ..unlike(GrowthForm::Other) };
-        return of(&none, None, Vec::new());
+        return of(&without_curve(GrowthForm::Other, best.squares), None, Vec::new());
     }
     let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
     let half = normal::student(level, freedom) * (variance * best.slope_variance).sqrt();
