@@ -31,25 +31,28 @@ const SLOWEST: f64 = 2.0;
 /// The factor by which a core that was shared in all blocks of a run may have made code slower; 1 if it was not shared,
 /// or if that is not known.
 pub fn slowdown(tare: &Arm) -> f64 {
-    let known = tare.sample(ADDITIONS).zip(tare.sample(ADDITIONS_ALONE));
-    let shared = known.is_some_and(|(additions, alone)| {
-        is_shared(in_fastest_blocks(&additions.readings), in_fastest_blocks(&alone.readings))
-    });
-    if shared { SLOWEST } else { 1.0 }
-}
-
-/// Whether additions that took so many cycles shared the core, if they take `alone` cycles alone.
-pub fn is_shared(additions: f64, alone: f64) -> bool {
-    additions > SHARED * alone
+    let known = least(tare, ADDITIONS).zip(least(tare, ADDITIONS_ALONE));
+    known.map_or(1.0, |(additions, alone)| slower(additions, alone))
 }
 
 /// The factor by which code may have been slower in one of two runs than in the other because the core was shared in
 /// one of them.
 pub(super) fn between(left: &Arm, right: &Arm) -> f64 {
-    let least = |tare: &Arm| tare.sample(ADDITIONS).map(|sample| in_fastest_blocks(&sample.readings));
-    let known = least(left).zip(least(right));
-    let shared = known.is_some_and(|(left, right)| is_shared(left.max(right), left.min(right)));
-    if shared { SLOWEST } else { 1.0 }
+    let known = least(left, ADDITIONS).zip(least(right, ADDITIONS));
+    known.map_or(1.0, |(left, right)| slower(left.max(right), left.min(right)))
+}
+
+fn least(tare: &Arm, key: &str) -> Option<f64> {
+    Some(in_fastest_blocks(&tare.sample(key)?.readings))
+}
+
+fn slower(additions: f64, alone: f64) -> f64 {
+    if is_shared(additions, alone) { SLOWEST } else { 1.0 }
+}
+
+/// Whether additions that took so many cycles shared the core, if they take `alone` cycles alone.
+pub fn is_shared(additions: f64, alone: f64) -> bool {
+    additions > SHARED * alone
 }
 
 #[cfg(test)]

@@ -27,11 +27,12 @@ impl EarlierCore {
     /// Returns what the store has of this class of machine. An unreadable store is ignored here, because writing the
     /// run reports it.
     pub(super) fn read(store: &Store, machine_class: &str) -> EarlierCore {
-        let of_runs = |key: &str, figure: fn(&[f64]) -> f64| {
-            let runs = store.newest(key, machine_class, RUNS).unwrap_or_default();
-            runs.iter().filter(|readings| !readings.is_empty()).map(|readings| figure(readings)).collect()
+        let runs = store.newest([CYCLE, ADDITIONS], machine_class, RUNS).unwrap_or_default();
+        let of_runs = |metric: usize, figure: fn(&[f64]) -> f64| {
+            let readings = runs.iter().map(|run| &run[metric]).filter(|readings| !readings.is_empty());
+            readings.map(|readings| figure(readings)).collect()
         };
-        EarlierCore { cycles: of_runs(CYCLE, median), additions: of_runs(ADDITIONS, in_fastest_blocks) }
+        EarlierCore { cycles: of_runs(0, median), additions: of_runs(1, in_fastest_blocks) }
     }
 
     /// Stores the usual states of the core with the times of each case, and adds remarks if this run had another one.
