@@ -296,10 +296,7 @@ impl ServerWindows {
 impl Sheet {
     /// The same sheet without user and system time, because ticks were in step with the requests.
     pub fn without_division(mut self) -> Sheet {
-        let keys = user_and_system_time::KEYS;
-        for row in self.rows.iter_mut().filter(|row| keys.contains(&row.key.as_str())) {
-            row.cost = Err(user_and_system_time::TICKS_IN_STEP.to_owned());
-        }
+        user_and_system_time::withdraw(&mut self.rows);
         self
     }
 

@@ -26,7 +26,7 @@ pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
         grown.filter(|(key, _)| key == wanted).map(|(_, growth)| growth).sum::<f64>()
     };
     let all = total("time.cpu");
-    for row in rows.iter_mut().filter(|row| KEYS.contains(&row.key.as_str())) {
+    for row in divided(rows) {
         let vague = |part: Bounds| {
             part.value < 0.0 || part.interval.is_none_or(|i| i.high - i.low > 2.0 * whole.value.abs())
         };
@@ -38,4 +38,15 @@ pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
             cost.each = cost.each.divided_by_ticks(whole, share, all / 1e9 * TICKS_PER_SECOND).at_most(whole);
         }
     }
+}
+
+/// Marks user and system time as absent, because ticks were in step with the requests.
+pub(super) fn withdraw(rows: &mut [CostRow]) {
+    for row in divided(rows) {
+        row.cost = Err(TICKS_IN_STEP.to_owned());
+    }
+}
+
+fn divided(rows: &mut [CostRow]) -> impl Iterator<Item = &mut CostRow> {
+    rows.iter_mut().filter(|row| KEYS.contains(&row.key.as_str()))
 }

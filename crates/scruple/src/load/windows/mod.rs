@@ -346,10 +346,7 @@ fn readings_of(division: Division, turn: &Turn, in_step: bool) -> Vec<(u32, Vec<
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[RunPart])| {
         let mut readings = latencies_of(&turn.load, parts);
-        readings.extend(readings::of_the_server(accounts(window)));
-        if in_step {
-            readings.iter_mut().for_each(readings::take_back_division);
-        }
+        readings.extend(readings::of_the_server(accounts(window), in_step));
         (window, readings)
     };
     division.windows_of(&turn.load).into_iter().map(of).collect()

@@ -1,6 +1,6 @@
 //! Converts the results of windows into readings.
 
-use scruple_core::metric::{METRICS, metric};
+use scruple_core::metric::{METRICS, Metric, metric};
 use scruple_core::sample::Reading;
 use scruple_core::stats::pooled::{self, Pooled, RequestBlocks};
 use scruple_measure::load::cost::user_and_system_time::{KEYS, TICKS_IN_STEP};
@@ -146,28 +146,27 @@ pub(super) fn of_empty_accounts<'a>(each: impl Iterator<Item = &'a Vec<(String, 
     metric("request.cpu").filter(|_| are_empty).map(|metric| Reading::absent(metric, why))
 }
 
-/// Converts the server's own accounts of a window into readings.
-pub(super) fn of_the_server(each: &[(String, f64)]) -> Vec<Reading> {
-    costs(each, ACCOUNTS).collect()
-}
-
-/// Makes a reading of user or system time absent. The ticks by which the kernel divides processor time were in step with
-/// the requests.
-pub(super) fn take_back_division(reading: &mut Reading) {
-    let key = reading.key.strip_prefix("request.").unwrap_or_default();
-    if let Some(metric) = metric(&reading.key)
-        && KEYS.iter().any(|divided| divided.strip_prefix("time.") == Some(key))
-    {
-        *reading = Reading::absent(metric, TICKS_IN_STEP);
-    }
+/// Converts the server's own accounts of a window into readings. If requests were due `in_step` with the ticks by which
+/// the kernel divides processor time, user and system time are absent.
+pub(super) fn of_the_server(each: &[(String, f64)], in_step: bool) -> Vec<Reading> {
+    let reading = |(key, value): &(String, f64)| {
+        let metric = request_metric(key)?;
+        Some(match in_step && KEYS.contains(&key.as_str()) {
+            true => Reading::absent(metric, TICKS_IN_STEP),
+            false => Reading::of(metric, *value, ACCOUNTS),
+        })
+    };
+    each.iter().filter_map(reading).collect()
 }
 
 /// Converts costs, by the keys of counters, into readings of the corresponding metrics.
 pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Iterator<Item = Reading> + 'a {
-    costs.iter().filter_map(move |(key, value)| {
-        let key = format!("request.{}", key.strip_prefix("time.").unwrap_or(key));
-        Some(Reading::of(metric(&key)?, *value, source))
-    })
+    costs.iter().filter_map(move |(key, value)| Some(Reading::of(request_metric(key)?, *value, source)))
+}
+
+/// Returns the metric of what a request adds to a counter.
+fn request_metric(counter: &str) -> Option<&'static Metric> {
+    metric(&format!("request.{}", counter.strip_prefix("time.").unwrap_or(counter)))
 }
 
 #[cfg(test)]
