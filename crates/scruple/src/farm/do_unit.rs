@@ -20,7 +20,7 @@ use crate::render::output;
 use crate::store::{Store, StoredHistory};
 use crate::versions::build::{BuildOutcome, VersionBuilder};
 use crate::versions::build_process::BuildLauncher;
-use crate::versions::cache::Cache;
+use crate::versions::cache::{Cache, end_of_log};
 use crate::versions::{self, VersionSelection};
 use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
@@ -184,14 +184,10 @@ fn build(mut builder: VersionBuilder, shared: &Path, commit: &str, tree: &str) -
             Ok(UnitOutcome::Built(artefacts))
         }
         BuildOutcome::Failed(state, why) => {
-            Ok(UnitOutcome::NotBuilt { state, why, log: end_of_log(&builder.cache.log(commit)) })
+            let log = end_of_log(&builder.cache.log(commit), LOG).unwrap_or_default();
+            Ok(UnitOutcome::NotBuilt { state, why, log })
         }
     }
-}
-
-fn end_of_log(log: &Path) -> String {
-    let bytes = std::fs::read(log).unwrap_or_default();
-    String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(LOG)..]).into_owned()
 }
 
 fn measure(
@@ -262,8 +258,9 @@ fn measure(
     })?;
     campaign.perform(measure)?;
     let (entries, run, logs) = campaign.into_parts();
-    let logs: BTreeMap<String, String> =
-        sorting::map(logs.into_iter().map(|(commit, path)| (commit, end_of_log(&path))));
+    let logs: BTreeMap<String, String> = sorting::map(
+        logs.into_iter().map(|(commit, path)| (commit, end_of_log(&path, LOG).unwrap_or_default())),
+    );
     let entries = entries.into_iter().filter(|entry| entry.version.state != VersionState::Queued).collect();
     Ok(UnitOutcome::Measured { entries, arms: run.arms, warnings: run.warnings, logs })
 }

@@ -26,6 +26,12 @@ use std::time::{Duration, Instant, SystemTime};
 const END_OF_LOG: usize = 4 << 10;
 const LINES_OF_LOG: usize = 8;
 
+/// Returns the end of a log, of at most this many bytes; `None` if the log cannot be read.
+pub fn end_of_log(log: &Path, most: usize) -> Option<String> {
+    let bytes = fs::read(log).ok()?;
+    Some(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(most)..]).into_owned())
+}
+
 /// The folder of builds. This process holds its lock while the value exists.
 pub struct Cache {
     folder: PathBuf,
@@ -124,9 +130,8 @@ impl Cache {
     }
 
     /// Returns the last lines of the log of a build, indented. The text is empty if there are none.
-    pub fn end_of_log(&self, commit: &str) -> String {
-        let bytes = std::fs::read(self.log(commit)).unwrap_or_default();
-        let end = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(END_OF_LOG)..]);
+    pub fn last_lines_of_log(&self, commit: &str) -> String {
+        let end = end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default();
         let lines: Vec<&str> = end.trim_end().lines().collect();
         let last = &lines[lines.len().saturating_sub(LINES_OF_LOG)..];
         last.iter().map(|line| format!("\n    {line}")).collect()

@@ -267,7 +267,7 @@ pub fn ready(
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
-            let (log, said) = (builder.cache.log(&commit), builder.cache.end_of_log(&commit));
+            let (log, said) = (builder.cache.log(&commit), builder.cache.last_lines_of_log(&commit));
             let log = log.display();
             Err(Fault::program(format!(
                 "‘{label}’ cannot be weighed: {why}; see {log}, which ends with:{said}"

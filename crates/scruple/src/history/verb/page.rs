@@ -5,6 +5,7 @@ use crate::history::args::PageArgs;
 use crate::history::report::{ExplainedChange, FORMATS, HistoryReport};
 use crate::render::export::{names, writer};
 use crate::render::output;
+use crate::versions::cache::end_of_log;
 use scruple_core::harmless_text::list_names;
 use scruple_core::history::{History, find_changes};
 use std::path::Path;
@@ -64,10 +65,7 @@ pub fn terminal_of(history: &History, explained: Vec<ExplainedChange>, metrics: 
 /// Adds the last parts of the logs that still exist to the page.
 fn with_logs<'a>(mut page: HistoryReport<'a>, history: &History) -> HistoryReport<'a> {
     for path in history.versions.iter().filter_map(|version| version.log.as_ref()) {
-        if let Ok(text) = std::fs::read(path) {
-            let from = text.len().saturating_sub(LOG);
-            page.logs.insert(path.clone(), String::from_utf8_lossy(&text[from..]).into_owned());
-        }
+        page.logs.extend(end_of_log(Path::new(path), LOG).map(|end| (path.clone(), end)));
     }
     page
 }
