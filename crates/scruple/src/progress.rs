@@ -21,11 +21,8 @@ pub struct Progress {
 impl Progress {
     /// Creates a line of progress on standard error.
     pub fn new() -> Progress {
-        let progress = Progress {
-            bar: ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8)),
-            silent: false,
-            last_line: Mutex::new(Instant::now()),
-        };
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(8));
+        let progress = Progress { bar, silent: false, ..Progress::hidden() };
         progress.lay_out("{bar:20} {wide_msg}");
         progress
     }

@@ -10,7 +10,7 @@ use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{self, Context, OwnCost, PROGRAM};
+use scruple_core::explain::{Context, GENERATED, OwnCost, PROGRAM};
 use scruple_core::sorting;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,9 +23,6 @@ use std::path::{Path, PathBuf};
 
 /// The name of the code outside all functions.
 const TOP: &str = "(top level)";
-
-/// The module of code that is in no file: given to `eval`, `new Function`, `vm` or on the command line.
-const MADE: &str = explain::GENERATED;
 
 /// The number of characters that count as one token in a file whose text is not known.
 const LENGTH: u64 = 4;
@@ -162,7 +159,8 @@ impl CoverageBuilder {
             let path = path_of(&script.url);
             let module = match (&path, &main) {
                 (Some(path), Some(main)) => module_of(path, main),
-                _ => MADE.to_owned(),
+                // The code was given to `eval`, `new Function`, `vm` or on the command line.
+                _ => GENERATED.to_owned(),
             };
             let text = path.and_then(|path| text_as_executed(script, &path));
             all_texts_known &= text.is_some();

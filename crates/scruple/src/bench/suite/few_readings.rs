@@ -3,18 +3,20 @@
 use super::{Cases, SuiteRecord};
 use scruple_core::judge::bench_cases;
 use scruple_core::stats::paired::blocks_needed;
+use scruple_core::subject::Arm;
 
 /// Adds a remark about the timed cases without a net. Such cases are so slow that the budget sufficed for a few
 /// iterations only.
 pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
-    let (run, level) = (&record.run, record.run.terms.level);
+    let (run, needed) = (&record.run, blocks_needed(record.run.terms.level));
+    let readings =
+        |arm: &Arm, tare: &Arm| Some(bench_cases::counted(arm.sample("time.wall")?, tare).readings.len());
     let without: Vec<&str> = cases
         .weighed
         .iter()
         .filter(|weighed| !weighed.failed)
         .map(|weighed| (&run.arms[weighed.arm], &run.arms[weighed.tare]))
-        .filter(|(arm, _)| arm.sample("time.wall").is_some())
-        .filter(|(arm, tare)| bench_cases::net(arm, tare, "time.wall", level).is_none())
+        .filter(|(arm, tare)| readings(arm, tare).is_some_and(|readings| readings < needed))
         .map(|(arm, _)| arm.name.as_str())
         .collect();
     let Some(first) = without.first() else { return };
@@ -22,7 +24,6 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
         1 => (format!("‘{first}’"), "has"),
         cases => (format!("‘{first}’ and {} more", cases - 1), "have"),
     };
-    let needed = blocks_needed(level);
     let text = format!(
         "{subject} {verb} fewer than {needed} readings, which give no net and no interval; raise --budget, or \
          select fewer cases with --filter"

@@ -58,7 +58,7 @@ fn code_in_no_file_is_counted_and_its_text_is_unknown() {
     let counts = session.read().expect("counts");
     let side = &counts.side;
     let given = side.tree.functions.iter().position(|one| one.name == "given").expect("a function");
-    assert_eq!(side.tree.functions[given].module, MADE);
+    assert_eq!(side.tree.functions[given].module, GENERATED);
     assert_eq!(side.digests.as_ref().map(|all| all[given]), Some(UNKNOWN));
     let calls = |one: &&Context| one.function == given;
     assert_eq!(side.tree.contexts.iter().find(calls).map(|context| context.calls), Some(2));
