@@ -131,7 +131,7 @@ fn a_copy_under_a_longer_name_executes_the_same() {
           for (int i = 0; i < 20000; i++) { line[50 + i % 200] = 0; all += strlen(line); line[50 + i % 200] = 'x'; }\n\
           return all == 1;\n}\n";
     build(&place, "a", text);
-    for more in [2, 4, 8, 12] {
+    for more in [2, 4, 8, 12, 40] {
         let longer = format!("a{}", "b".repeat(more));
         std::fs::copy(place.file("a"), place.file(&longer)).expect("a copy");
         let answer = explain(&place, &["./a", &format!("./{longer}")]);
