@@ -166,7 +166,6 @@ fn compiled(place: &Place, compiler: &str, flags: &[&str], ending: &str, sources
         let command = Command::new(compiler)
             .args(flags)
             .args(["-o", name, &file])
-            .env("GOCACHE", place.file("cache"))
             .env("CGO_ENABLED", "0")
             .current_dir(place.path())
             .status();
