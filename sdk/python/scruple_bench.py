@@ -225,6 +225,14 @@ class _Counters:
         return fields, new[7] - old[7]
 
 
+# What unittest and pytest raise for a test that cannot run here. They need not be imported.
+_SKIPS = {("unittest.case", "SkipTest"), ("_pytest.outcomes", "Skipped")}
+
+
+def _says_skip(problem):
+    return any((kind.__module__, kind.__name__) in _SKIPS for kind in type(problem).__mro__)
+
+
 class _Refused(Exception):
     def __init__(self, kind, text, **more):
         super().__init__(text)
@@ -287,9 +295,10 @@ class _Server:
         except KeyboardInterrupt:
             raise
         except BaseException as problem:  # A body may also call sys.exit or pytest.fail.
-            text = f"{type(problem).__name__}: {problem}"
+            skip = _says_skip(problem)
+            text = str(problem) if skip else f"{type(problem).__name__}: {problem}"
             where = {} if current[0] is None else {"id": current[0]}
-            self.say({"error": text, "kind": "exception", **where})
+            self.say({"error": text, "kind": "skipped" if skip else "exception", **where})
         self.replies.flush()
         return words != ["bye"]
 

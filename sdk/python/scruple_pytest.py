@@ -21,6 +21,7 @@ import functools
 import inspect
 import os
 import sys
+import unittest
 
 import pytest
 
@@ -161,15 +162,16 @@ class TestCase(scruple_bench.Case):
         self.needs_test, self.in_test = ends_fixtures(item), False
 
     def run_test(self, batches=None):
-        """Runs the test, and these batches within the call of its fixture. Returns the reason why it fails, or None."""
+        """Runs the test, and these batches within the call of its fixture. Returns the exception that says why it fails or
+        is skipped, or None."""
         from _pytest.runner import runtestprotocol
 
         self.item.scruple_recorder, self.item.scruple_batches = None, batches
         for report in runtestprotocol(self.item, log=False, nextitem=None):
             if report.failed:
-                return f"{report.when} of the test failed: {last_line(report.longreprtext)}"
+                return RuntimeError(f"{report.when} of the test failed: {last_line(report.longreprtext)}")
             if report.skipped:
-                return f"the test was skipped: {reason_of_skip(report)}"
+                return unittest.SkipTest(reason_of_skip(report))
         return None
 
     def learn_call(self, recorder):
@@ -186,7 +188,7 @@ class TestCase(scruple_bench.Case):
             if not self.failure and not self.needs_test and not self.outlives_test():
                 self.needs_test = True
         else:
-            self.failure = self.failure or "the test did not hand anything to its fixture"
+            self.failure = self.failure or RuntimeError("the test did not hand anything to its fixture")
         self.ready = True
 
     def outlives_test(self):
@@ -216,7 +218,7 @@ class TestCase(scruple_bench.Case):
 
     def loop(self, kind, iterations):
         if self.failure:
-            raise RuntimeError(self.failure)
+            raise self.failure
         if self.make:
             body = self.body if kind == "c" else lambda made: made
             if self.undo:
@@ -226,8 +228,10 @@ class TestCase(scruple_bench.Case):
         return super().loop(kind, iterations)
 
     def once(self):
-        why = self.failure or self.run_test()
-        return {"ok": False, "checked": True, "why": why} if why else {"ok": True, "checked": True}
+        failure = self.failure or self.run_test()
+        if isinstance(failure, unittest.SkipTest):
+            raise failure
+        return {"ok": False, "checked": True, "why": str(failure)} if failure else {"ok": True, "checked": True}
 
 
 def params_of(item):

@@ -8,8 +8,10 @@ ATTRIBUTES = {
     "testcase": ({"name", "classname"}, {"time", "assertions", "status"}),
     "failure": (set(), {"type", "message"}),
     "error": (set(), {"type", "message"}),
+    "skipped": (set(), {"type", "message"}),
 }
-CHILDREN = {"testsuite": {"testcase"}, "testcase": {"failure", "error"}, "failure": set(), "error": set()}
+CHILDREN = {"testsuite": {"testcase"}, "testcase": {"failure", "error", "skipped"}, "failure": set(), "error": set(),
+            "skipped": set()}
 
 
 def wrong(element):

@@ -322,6 +322,14 @@ pub enum LooseNumber {
     Other(serde::de::IgnoredAny),
 }
 
+/// The kind of the error by which a case says that it cannot run here.
+const SKIPPED: &str = "skipped";
+
+/// Whether a case without times was skipped, by the reason that is stored for it.
+pub fn tells_skip(reason: &str) -> bool {
+    reason.strip_prefix(SKIPPED).is_some_and(|rest| rest.starts_with(':'))
+}
+
 /// An error that a program reports.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ProgramError {
@@ -338,10 +346,15 @@ pub struct ProgramError {
 }
 
 impl ProgramError {
-    /// The message for people, after the kind if that is a livelock or a deadlock.
+    /// Whether the case says that it cannot run here, which is not a failure.
+    pub fn is_skip(&self) -> bool {
+        self.kind == SKIPPED
+    }
+
+    /// The message for people, after the kind if that is a livelock, a deadlock or a skipped case.
     pub fn message(&self) -> String {
         match self.kind.as_str() {
-            "livelock" | "deadlock" => format!("{}: {}", self.kind, self.error),
+            "livelock" | "deadlock" | SKIPPED => format!("{}: {}", self.kind, self.error),
             _ => self.error.clone(),
         }
     }

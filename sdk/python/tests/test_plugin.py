@@ -267,7 +267,8 @@ def test_suites_of_pytest_benchmark_keep_their_params_and_marks(pytester, monkey
             {"n": n, "kind": kind} for n in (1, 2) for kind in ("Kind.FLAT", "Converter", "kind2")]
         assert [case["name"].rpartition("/")[2] for case in cases[6:]] == ["test_skips"]
         assert program.ask("once 0")["ok"]
-        assert program.ask("once 6")["why"] == "the test was skipped: no such machine"
+        skipped = {"error": "no such machine", "kind": "skipped", "id": 6}
+        assert program.ask("once 6") == program.ask("block 6:c:1") == skipped
 
 
 # With what aspectlib does that matters here.

@@ -68,6 +68,11 @@ def test_an_exit_in_a_body_is_an_error_of_the_case(program):
     assert bench.ask("block 1:c:1")["block"][0]["iterations"] == 1
 
 
+def test_a_body_that_cannot_run_here_is_skipped(program):
+    bench = program("import unittest\n@bench\ndef f(): raise unittest.SkipTest('no such device')")
+    assert bench.ask("block 0:c:1") == {"error": "no such device", "kind": "skipped", "id": 0}
+
+
 def test_the_same_name_and_params_twice_are_refused(program):
     bench = program("@bench('x')\ndef f(): pass\n@bench('x')\ndef g(): pass")
     assert bench.exit_code() == 2

@@ -4,6 +4,7 @@ use super::Report;
 use maud::{Markup, html};
 use scruple_core::budget::{Checked, Kept};
 use scruple_core::harmless_text::plain_lines;
+use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};
 
 /// The outcome of a test. Those that are not passed have a message.
@@ -14,6 +15,8 @@ pub enum TestOutcome {
     Failed(String),
     /// Nothing is decided, which is an error because the test did not pass.
     Unknown(String),
+    /// The test did not run.
+    Skipped(String),
 }
 
 impl TestOutcome {
@@ -25,6 +28,7 @@ impl TestOutcome {
                 TestOutcome::Passed => {},
                 TestOutcome::Failed(why) => { failure message=(plain_lines(why)) type=[of_failure] {} },
                 TestOutcome::Unknown(why) => { error message=(plain_lines(why)) type=[of_error] {} },
+                TestOutcome::Skipped(why) => { skipped message=(plain_lines(why)) {} },
             }
         }
     }
@@ -33,7 +37,7 @@ impl TestOutcome {
 /// Returns the numbers of failed tests and of tests without a decision.
 pub fn failures_and_errors<'a>(outcomes: impl Iterator<Item = &'a TestOutcome>) -> (usize, usize) {
     outcomes.fold((0, 0), |(failures, errors), outcome| match outcome {
-        TestOutcome::Passed => (failures, errors),
+        TestOutcome::Passed | TestOutcome::Skipped(_) => (failures, errors),
         TestOutcome::Failed(_) => (failures + 1, errors),
         TestOutcome::Unknown(_) => (failures, errors + 1),
     })
@@ -49,8 +53,9 @@ pub fn text(report: &Report<'_>) -> String {
     let tests: Vec<(Markup, TestOutcome)> =
         report.run.arms_of(Role::Subject).flat_map(|arm| tests(report, arm)).collect();
     let (failures, errors) = failures_and_errors(tests.iter().map(|(_, outcome)| outcome));
+    let skipped = tests.iter().filter(|(_, outcome)| matches!(outcome, TestOutcome::Skipped(_))).count();
     document(html! {
-        testsuite name="scruple" tests=(tests.len()) failures=(failures) errors=(errors) {
+        testsuite name="scruple" tests=(tests.len()) failures=(failures) errors=(errors) skipped=(skipped) {
             "\n"
             @for (test, _) in &tests { "  " (test) "\n" }
         }
@@ -60,7 +65,8 @@ pub fn text(report: &Report<'_>) -> String {
 /// Returns the tests of one arm.
 fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, TestOutcome)> {
     if let Some(why) = arm.absent("time.wall") {
-        return vec![test(&arm.name, None, TestOutcome::Unknown(why.to_owned()))];
+        let outcome = if tells_skip(why) { TestOutcome::Skipped } else { TestOutcome::Unknown };
+        return vec![test(&arm.name, None, outcome(why.to_owned()))];
     }
     let seconds = arm.sample("time.wall").map_or(0.0, |sample| sample.readings.iter().sum::<f64>() / 1e9);
     let mine: Vec<_> = report.checked.iter().filter(|checked| checked.arm == arm.name).collect();

@@ -25,7 +25,7 @@ BATCH = 20  # What each batch costs by itself, in ns.
 
 
 # What takes the place of an answer, besides what only spoils one.
-LOUD = ("throw", "hang", "spin", "die", "exit", "half", "garble")
+LOUD = ("throw", "skip", "hang", "spin", "die", "exit", "half", "garble")
 
 
 def declare(words):
@@ -64,6 +64,8 @@ def lie(what, reply):
 def misbehave(what, out, index):
     if what == "throw":
         return {"error": "ValueError: it threw", "kind": "exception", "id": index}
+    if what == "skip":
+        return {"error": "no such device", "kind": "skipped", "id": index}
     if what == "hang":
         time.sleep(3600)
     if what == "spin":

@@ -4,6 +4,7 @@ use crate::render::Report;
 use crate::render::align::{fit, right};
 use crate::render::colours::{DIM, OPEN};
 use scruple_core::judge::{Judged, headline};
+use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::times;
 use scruple_core::verdict::Verdict;
@@ -74,8 +75,8 @@ fn plain(arm: &Arm) -> String {
 fn cell(report: &Report<'_>, subjects: &[&Arm], case: &str, program: &str) -> (String, bool) {
     let is_it = |arm: &&&Arm| arm.version.as_deref() == Some(program) && plain(arm) == case;
     let Some(arm) = subjects.iter().find(is_it) else { return ("–".to_owned(), false) };
-    if arm.absent("time.wall").is_some() {
-        return ("failed".to_owned(), false);
+    if let Some(why) = arm.absent("time.wall") {
+        return (if tells_skip(why) { "skipped" } else { "failed" }.to_owned(), false);
     }
     match headline(&report.judged, &report.shown, &arm.name) {
         Some(judged) if judged.comparison.verdict == Verdict::CantTell => {

@@ -7,7 +7,7 @@ use crate::render::run_on_terminal::preface;
 use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
 use scruple_core::judge::{Estimate, bench_cases, headline};
 use scruple_core::metric::Quality;
-use scruple_core::protocol::Timing;
+use scruple_core::protocol::{Timing, tells_skip};
 use scruple_core::run::RunState;
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;
@@ -98,6 +98,9 @@ fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usiz
         }
         let mut line = format!("  {}", fit(&names[index], name));
         match row.arm.absent("time.wall") {
+            Some(why) if tells_skip(why) => {
+                let _ = write!(line, "  {}", why.replace('\n', "\n    "));
+            }
             Some(why) => {
                 let _ = write!(line, "  {BAD}failed{BAD:#}: {}", why.replace('\n', "\n    "));
             }
@@ -133,17 +136,22 @@ fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {
 }
 
 fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
-    let failed = rows.iter().filter(|row| row.arm.absent("time.wall").is_some()).count();
-    let failed = if failed == 0 { String::new() } else { format!(" · {failed} failed") };
+    let without_times = rows.iter().filter_map(|row| row.arm.absent("time.wall"));
+    let (skipped, failed): (Vec<&str>, Vec<&str>) = without_times.partition(|why| tells_skip(why));
+    let ended: String = [(failed.len(), "failed"), (skipped.len(), "skipped")]
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!(" · {count} {word}"))
+        .collect();
     let cases = format!("{} case{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
     if let Some(tool) = &report.run.provenance.tool {
-        return format!("{cases} · imported from {tool}{failed}");
+        return format!("{cases} · imported from {tool}{ended}");
     }
     let state = match report.run.state {
         RunState::Complete => String::new(),
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
-    format!("{cases} · {} · seed {}{failed}{state}", processes_of(rows), report.run.seed)
+    format!("{cases} · {} · seed {}{ended}{state}", processes_of(rows), report.run.seed)
 }
 
 /// Writes the number of processes that the times come from.

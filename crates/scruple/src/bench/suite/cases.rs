@@ -82,6 +82,15 @@ impl Cases {
     }
 }
 
+/// Why a case is no longer weighed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CaseEnd {
+    /// It failed.
+    Failed,
+    /// It said that it cannot run here.
+    Skipped,
+}
+
 /// One case of one program, with one number of threads.
 #[derive(Debug)]
 pub(crate) struct Weighed {
@@ -96,12 +105,18 @@ pub(crate) struct Weighed {
     pub(super) iterations: u64,
     pub(super) tare_iterations: u64,
     pub(super) batch_time: Duration,
-    pub(super) failed: bool,
+    /// Why the case is no longer weighed.
+    pub(super) ended: Option<CaseEnd>,
     /// The index of the same case in the first program that has it. Blocks of both have the same order.
     pub(super) kin: usize,
 }
 
 impl Weighed {
+    /// Whether the case has neither failed nor been skipped.
+    pub(super) fn is_open(&self) -> bool {
+        self.ended.is_none()
+    }
+
     /// Adds the arm of a case and that of its tare to the run.
     pub(super) fn lay_out(
         index: usize,
@@ -147,7 +162,7 @@ impl Weighed {
             iterations: 1,
             tare_iterations: 1,
             batch_time: Duration::ZERO,
-            failed: false,
+            ended: None,
             kin: position / 2,
         }
     }

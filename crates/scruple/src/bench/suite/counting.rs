@@ -67,7 +67,7 @@ impl CountingPass<'_> {
                 break;
             }
             let weighed = &cases.weighed[index];
-            if weighed.failed {
+            if !weighed.is_open() {
                 continue;
             }
             let side = weighed.side;

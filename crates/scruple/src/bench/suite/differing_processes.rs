@@ -16,7 +16,7 @@ fn groups<'a>(
     run: &'a Run,
 ) -> impl Iterator<Item = (&'a Weighed, Groups)> {
     let alone = programs.sides.len() == 1;
-    let timed = cases.weighed.iter().filter(move |weighed| alone && !weighed.failed);
+    let timed = cases.weighed.iter().filter(move |weighed| alone && weighed.is_open());
     timed.filter_map(|weighed| Some((weighed, Groups::of(&run.arms[weighed.arm], &run.arms[weighed.tare])?)))
 }
 

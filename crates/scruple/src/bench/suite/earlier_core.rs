@@ -72,7 +72,7 @@ impl EarlierCore {
 }
 
 fn tares(cases: &Cases) -> impl Iterator<Item = usize> {
-    cases.weighed.iter().filter(|weighed| !weighed.failed).map(|weighed| weighed.tare)
+    cases.weighed.iter().filter(|weighed| weighed.is_open()).map(|weighed| weighed.tare)
 }
 
 /// The core during a run.

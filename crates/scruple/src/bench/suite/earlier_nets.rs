@@ -46,7 +46,7 @@ impl EarlierNets {
 
     /// Stores the nets with the times of each case.
     pub(super) fn add_to(&self, cases: &Cases, record: &mut SuiteRecord) {
-        for weighed in cases.weighed.iter().filter(|weighed| !weighed.failed) {
+        for weighed in cases.weighed.iter().filter(|weighed| weighed.is_open()) {
             let nets = self.0.get(record.name(weighed)).map_or(&[][..], Vec::as_slice);
             for (block, net) in (0..).zip(nets) {
                 let reading = own(EARLIER, Unit::Nanoseconds, *net);

@@ -14,7 +14,7 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
     let without: Vec<&str> = cases
         .weighed
         .iter()
-        .filter(|weighed| !weighed.failed)
+        .filter(|weighed| weighed.is_open())
         .map(|weighed| (&run.arms[weighed.arm], &run.arms[weighed.tare]))
         .filter(|(arm, tare)| readings(arm, tare).is_some_and(|readings| readings < needed))
         .map(|(arm, _)| arm.name.as_str())

@@ -57,7 +57,7 @@ impl InstructionPass<'_> {
     /// Counts the instructions of every case.
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
-        for (index, weighed) in cases.weighed.iter().enumerate().filter(|(_, weighed)| !weighed.failed) {
+        for (index, weighed) in cases.weighed.iter().enumerate().filter(|(_, weighed)| weighed.is_open()) {
             let name = self.record.name(weighed);
             self.screen.progress.step("counting instructions", 0, index, cases.len(), name);
             self.programs.stop_if_interrupted()?;

@@ -36,6 +36,7 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
+use cases::CaseEnd;
 use cases::{Weighed, arm_name};
 use counting::CountingPass;
 use earlier_core::EarlierCore;
@@ -351,7 +352,7 @@ impl Suite {
         self.cases
             .weighed
             .iter()
-            .filter(|weighed| weighed.failed)
+            .filter(|weighed| weighed.ended == Some(CaseEnd::Failed))
             .map(|weighed| &self.record.run.arms[weighed.arm])
             .map(|arm| {
                 (arm.name.as_str(), arm.absent("time.wall").unwrap_or("it failed after it had been timed"))
@@ -363,7 +364,8 @@ impl Suite {
     pub fn adopt(&mut self, measured: MeasuredByNodes, store: Option<Store>) -> Result<(), Fault> {
         for weighed in &mut self.cases.weighed {
             let name = &self.record.run.arms[weighed.arm].name;
-            weighed.failed = measured.failed.iter().any(|(failed, _)| failed == name);
+            let failed = measured.failed.iter().any(|(failed, _)| failed == name);
+            weighed.ended = failed.then_some(CaseEnd::Failed);
             // The index of the arm in the run of the nodes may differ.
             weighed.arm = measured.run.arms.iter().position(|arm| arm.name == *name).unwrap_or(weighed.arm);
         }

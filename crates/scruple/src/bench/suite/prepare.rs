@@ -70,7 +70,7 @@ impl<'a> Preparation<'a> {
         let here = |weighed: &&mut Weighed| weighed.place == place && self.warm_up.is_in_turn(weighed);
         let mut cases: Vec<&mut Weighed> = cases.iter_mut().filter(here).collect();
         self.warm_up.in_turn(&mut cases, self.record, program)?;
-        for weighed in cases.into_iter().filter(|weighed| !weighed.failed) {
+        for weighed in cases.into_iter().filter(|weighed| weighed.is_open()) {
             let result = match self.first {
                 true => self.calibration.of_warm(weighed, program),
                 false => self.calibration.of_late(weighed, program),

@@ -1,6 +1,7 @@
 //! The bench programs of a suite: starts their processes, asks them, and says what an error means for a case.
 
 use super::answers::{fault_in, unexpected, wrong};
+use super::cases::CaseEnd;
 use super::{Stop, SuiteRecord, Weighed};
 use crate::fault::Fault;
 use scruple_core::protocol::{Batch, BatchReply, BenchRequest, Hello, LoopKind, Reply};
@@ -137,8 +138,8 @@ impl Programs {
         }
     }
 
-    /// Records the failure of a case, and returns whether there was none. The other cases continue, in a new process
-    /// if this one has ended.
+    /// Records that a case failed or was skipped, and returns whether neither is so. The other cases continue, in a new
+    /// process if this one has ended.
     pub(super) fn tolerate<T>(
         &self,
         weighed: &mut Weighed,
@@ -147,7 +148,11 @@ impl Programs {
         result: Result<T, BenchError>,
     ) -> Result<bool, Stop> {
         let Err(error) = result else { return Ok(true) };
-        record.fail(weighed, &reason(&error)?);
+        let ended = match &error {
+            BenchError::Complained(complaint) if complaint.is_skip() => CaseEnd::Skipped,
+            _ => CaseEnd::Failed,
+        };
+        record.end(weighed, ended, &reason(&error)?);
         if !survives(&error) {
             let started = self.start(weighed.side, 0, None).map_err(|error| {
                 Stop::Failed(Fault::program(format!("cannot start the program again: {error}")))

@@ -1,5 +1,6 @@
 //! The run of a suite, written down reading by reading.
 
+use super::cases::CaseEnd;
 use super::{Stop, Weighed};
 use crate::fault::Fault;
 use crate::store::RunWriter;
@@ -24,9 +25,9 @@ impl SuiteRecord {
         self.writer.keep(&mut self.run, arm, pass, block, readings);
     }
 
-    /// Marks a case as failed, and removes its times, so that partial figures are not shown as complete.
-    pub(super) fn fail(&mut self, weighed: &mut Weighed, why: &str) {
-        weighed.failed = true;
+    /// Ends a case, and removes its times, so that partial figures are not shown as complete.
+    pub(super) fn end(&mut self, weighed: &mut Weighed, ended: CaseEnd, why: &str) {
+        weighed.ended = Some(ended);
         let arm = &mut self.run.arms[weighed.arm];
         arm.figures.insert("time.wall".to_owned(), Figure::Absent { absent: why.to_owned() });
         arm.figures.remove("time.cpu");

@@ -55,7 +55,7 @@ impl KnownIterations {
     /// learn in long ones. Two copies of a program that are calibrated separately on a busy machine would differ by
     /// some per cent.
     pub(super) fn apply(&mut self, cases: &mut [Weighed]) {
-        for (index, weighed) in cases.iter_mut().enumerate().filter(|(_, weighed)| !weighed.failed) {
+        for (index, weighed) in cases.iter_mut().enumerate().filter(|(_, weighed)| weighed.is_open()) {
             let own = CaseIterations {
                 iterations: weighed.iterations,
                 tare_iterations: weighed.tare_iterations,

@@ -16,7 +16,7 @@ pub struct OfCase {
     pub arm: Arm,
     /// The readings for one iteration, by block.
     pub readings: BTreeMap<u32, Vec<Reading>>,
-    /// Why the case failed, if it did.
+    /// Why the case failed or was skipped.
     pub failed: Option<String>,
 }
 
@@ -58,10 +58,7 @@ fn hand_over(
 ) -> Vec<OfCase> {
     let of = |weighed: &Weighed| {
         let (arm, tare) = (&suite.record.run.arms[weighed.arm], &suite.record.run.arms[weighed.tare]);
-        let failed = match weighed.failed {
-            true => Some(arm.absent("time.wall").unwrap_or("it failed").to_owned()),
-            false => None,
-        };
+        let failed = weighed.ended.map(|_| arm.absent("time.wall").unwrap_or("it failed").to_owned());
         let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
         for (key, figure) in &arm.figures {
             match figure {

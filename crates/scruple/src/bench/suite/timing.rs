@@ -180,7 +180,7 @@ impl TimingPass<'_> {
             }
             let (done, all) = (index, self.cases.len());
             let weighed = &mut self.cases.weighed[index];
-            if !weighed.failed {
+            if weighed.is_open() {
                 self.screen.progress.step("calibrating", process, done, all, self.record.name(weighed));
                 Preparation::new(self.programs, self.record, (self.effort.budget, all), first)
                     .prepare_case(weighed, &mut programs[weighed.place])?;
@@ -224,7 +224,7 @@ impl TimingPass<'_> {
             for index in plan.order(block) {
                 self.programs.stop_if_interrupted()?;
                 let weighed = &self.cases.weighed[index];
-                if !weighed.failed && self.takes_part(weighed, block, at_once[index]) {
+                if weighed.is_open() && self.takes_part(weighed, block, at_once[index]) {
                     let program = &mut programs[weighed.place];
                     let number = process * BLOCKS_OF_A_PROCESS + block;
                     let waited = self.visit(index, program, number, core)?;
@@ -334,7 +334,7 @@ impl TimingPass<'_> {
                 .cases
                 .weighed
                 .iter()
-                .filter(|weighed| !weighed.failed)
+                .filter(|weighed| weighed.is_open())
                 .all(|weighed| self.precise(weighed, level));
         }
         judge::compare_pairs(&pairs, &self.record.run.terms)

@@ -89,7 +89,7 @@ impl<'a> CaseWarmUp<'a> {
             for (index, mut warmth) in std::mem::take(&mut cold) {
                 self.programs.stop_if_interrupted()?;
                 let weighed = &mut *cases[index];
-                if weighed.failed {
+                if !weighed.is_open() {
                     continue;
                 }
                 let result = self.round(weighed, program, &mut warmth);

@@ -45,6 +45,27 @@ fn a_case_that_throws_has_failed_with_its_message() {
 }
 
 #[test]
+fn a_case_that_is_skipped_is_no_failure() {
+    let answer = beside("skip", &[]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 0
+    --- stdout
+    3 cases · 3 fresh processes · seed 7 · 1 skipped
+
+                 net      ±       raw     tare  allocated
+      good   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
+      bad   skipped: no such device
+      last  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
+    ");
+    let place = Place::new();
+    let bad = r#"{"name":"bad","cost":5,"does":"skip"}"#;
+    assert_eq!(bench(&place, &["--no-store", "--export", "tests.xml"], &[GOOD, bad]).code, 0);
+    let tests = place.read("tests.xml");
+    assert!(tests.contains("errors=\"0\" skipped=\"1\""), "{tests}");
+    assert!(tests.contains("<skipped message=\"skipped: no such device\"></skipped>"), "{tests}");
+}
+
+#[test]
 fn cases_of_a_compiler_are_warm_when_they_are_timed_and_fail_alone() {
     let cold = r#"{"name":"cold","cost":5,"cold":12}"#;
     let tired = r#"{"name":"tired","cost":5,"does":"tire"}"#;
