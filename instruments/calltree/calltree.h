@@ -260,6 +260,12 @@ void leftovers_forget(UInt number, const UWord *arguments, SysRes result);
 /* The path of the first file of an earlier run that the process found, and did not remove; NULL: none. */
 const HChar *first_leftover(void);
 
+/* monitor.c */
+/* Looks at a system call that is about to be made. */
+void monitor_sleeps(ThreadId thread, UInt number, const UWord *arguments);
+/* Looks at a system call that has returned. */
+void monitor_reads_clock(ThreadId thread, UInt number, const UWord *arguments, SysRes result);
+
 /* control.c */
 Bool on_request(ThreadId thread, UWord *arguments, UWord *result);
 
