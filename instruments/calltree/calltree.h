@@ -247,8 +247,8 @@ void profile_label(const HChar *label);
 /* effects.c */
 /* Looks at a system call that has returned. */
 void effects_look(UInt number, const UWord *arguments, SysRes result);
-/* The first such thing that the process did, in words; NULL: nothing. */
-const HChar *first_effect(void);
+/* The first such thing that the process did, in words, and when, in microseconds since 1970; NULL: nothing. */
+const HChar *first_effect(ULong *at);
 
 /* leftovers.c */
 /* When the first run and this one began, in nanoseconds since 1970; 0: it does not matter what earlier runs left. */
