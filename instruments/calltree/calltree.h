@@ -247,8 +247,8 @@ void profile_label(const HChar *label);
 /* effects.c */
 /* Looks at a system call that has returned. */
 void effects_look(UInt number, const UWord *arguments, SysRes result);
-/* The first such thing that the process did, in words; NULL: nothing. */
-const HChar *first_effect(void);
+/* The first such thing that the process did, in words, and when, in microseconds since 1970; NULL: nothing. */
+const HChar *first_effect(ULong *at);
 
 /* leftovers.c */
 /* When the first run and this one began, in nanoseconds since 1970; 0: it does not matter what earlier runs left. */
@@ -259,6 +259,12 @@ void leftovers_look(UInt number, const UWord *arguments);
 void leftovers_forget(UInt number, const UWord *arguments, SysRes result);
 /* The path of the first file of an earlier run that the process found, and did not remove; NULL: none. */
 const HChar *first_leftover(void);
+
+/* monitor.c */
+/* Looks at a system call that is about to be made. */
+void monitor_sleeps(ThreadId thread, UInt number, const UWord *arguments);
+/* Looks at a system call that has returned. */
+void monitor_reads_clock(ThreadId thread, UInt number, const UWord *arguments, SysRes result);
 
 /* control.c */
 Bool on_request(ThreadId thread, UWord *arguments, UWord *result);

@@ -8,13 +8,21 @@
 #define LONGEST_PATH 256
 #define IN_PROGRESS 115 /* an error number that Valgrind does not name */
 
-static HChar effect[LONGEST_PATH + 32];
+/* Of the core; no header for tools declares it. */
+extern Int VG_(gettimeofday)(struct vki_timeval *time, struct vki_timezone *zone);
 
-const HChar *first_effect(void) {
+static HChar effect[LONGEST_PATH + 32];
+static ULong effect_at;
+
+const HChar *first_effect(ULong *at) {
+    *at = effect_at;
     return effect[0] ? effect : NULL;
 }
 
 static void note(const HChar *does, const HChar *what) {
+    struct vki_timeval time;
+    VG_(gettimeofday)(&time, NULL);
+    effect_at = time.tv_sec * 1000000ull + time.tv_usec;
     VG_(snprintf)(effect, sizeof effect, "%s%s%s", does, what[0] ? " " : "", what);
 }
 

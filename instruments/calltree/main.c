@@ -5,7 +5,7 @@
 #include "pub_tool_vkiscnums.h"
 
 static const HChar *out;
-static Int fixed_random, fold_recursion = 1;
+static Int fixed_random, slow_monitor, fold_recursion = 1;
 static Bool opens_random; /* whether the process has opened a device of random bytes */
 static Long context_limit = 4000000, first_began, this_began;
 static UInt part_before_exec;
@@ -93,6 +93,7 @@ static Bool executes(UInt number) {
 /* The counts are written before exec, because a successful exec does not return. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
     leftovers_look(number, arguments);
+    if (slow_monitor) monitor_sleeps(thread, number, arguments);
     if (!executes(number)) return;
     part_before_exec = profile_write("exec", 0);
     profile_executes(True);
@@ -122,6 +123,7 @@ static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt give
     if (number == __NR_rt_sigaction && !sr_isError(result))
         expect_faults((Int)arguments[0], (const UWord *)arguments[1]);
     if (fixed_random) fix_random(number, arguments, result);
+    if (slow_monitor) monitor_reads_clock(thread, number, arguments, result);
 }
 
 static void forked(ThreadId thread) {
@@ -138,6 +140,7 @@ static Bool option(const HChar *word) {
     if VG_BOOL_CLO (word, "--total", total_only) return True;
     if VG_BOOL_CLO (word, "--sites", find_sites) return True;
     if VG_BOOL_CLO (word, "--fixed-random", fixed_random) return True;
+    if VG_BOOL_CLO (word, "--slow-monitor", slow_monitor) return True;
     if VG_BOOL_CLO (word, "--fold-recursion", fold_recursion) return True;
     if VG_BINT_CLO (word, "--contexts", context_limit, 2, 100000000) return True;
     if VG_BINT_CLO (word, "--first-began", first_began, 0, 0x7fffffffffffffffll) return True;
@@ -150,6 +153,7 @@ static void usage(void) {
                 "    --total=yes|no             count nothing but all instructions [no]\n"
                 "    --sites=yes|no             live blocks by context in place of instructions [no]\n"
                 "    --fixed-random=yes|no      random bytes of the kernel are the same in each run [no]\n"
+                "    --slow-monitor=yes|no      the monitor of Go's runtime seldom interrupts goroutines [no]\n"
                 "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
                 "    --contexts=<number>        at most so many calling contexts [4000000]\n"
                 "    --first-began=<ns>         when the first of several runs began, since 1970 [0: unknown]\n"

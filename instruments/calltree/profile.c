@@ -156,9 +156,10 @@ static void header(Sink *sink, const HChar *reason, Int status) {
         put(sink, "label ");
         text(sink, label);
     }
-    if (first_effect()) {
-        put(sink, "effect ");
-        text(sink, first_effect());
+    ULong at;
+    if (first_effect(&at)) {
+        put(sink, "effect %llu ", at);
+        text(sink, first_effect(&at));
     }
     if (first_leftover()) {
         put(sink, "leftover ");

@@ -41,7 +41,7 @@ impl CountedCase<'_> {
         let lost = BenchError::NotCounted;
         let mut words = launch(self.start)?;
         steady(&mut words);
-        let settings = Settings { counts, fixed_random: true, ..Settings::default() };
+        let settings = Settings { counts, steady: true, ..Settings::default() };
         let session =
             CalltreeSession::start(counter, settings, folder).map_err(|error| lost(error.to_string()))?;
         session.decorate(&mut words);

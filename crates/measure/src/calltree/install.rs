@@ -18,7 +18,7 @@ macro_rules! sources {
 }
 
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-static SOURCES: [(&str, Embedded); 15] = sources![
+static SOURCES: [(&str, Embedded); 16] = sources![
     "COPYING",
     "begins.c",
     "calltree.h",
@@ -29,6 +29,7 @@ static SOURCES: [(&str, Embedded); 15] = sources![
     "leftovers.c",
     "live.c",
     "main.c",
+    "monitor.c",
     "processor.c",
     "profile.c",
     "scruple-calltree.h",

@@ -85,7 +85,7 @@ impl Instrument for Trees {
         steady(launch);
         let settings = Settings {
             counts: self.counts,
-            fixed_random: true,
+            steady: true,
             control: false,
             first_began: Some(self.first_began),
         };

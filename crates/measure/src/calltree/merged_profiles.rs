@@ -80,6 +80,11 @@ impl Side {
         nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
     }
 
+    /// Whether Go's runtime ran: its monitor runs in each program.
+    pub fn is_go(&self) -> bool {
+        self.functions.iter().any(|function| function.name.as_deref() == Some("runtime.sysmon"))
+    }
+
     /// Whether a function has no symbol, and only an unwinding table says where it is.
     pub fn is_stripped(&self, function: usize) -> bool {
         let known = &self.functions[function];

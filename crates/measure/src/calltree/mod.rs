@@ -46,7 +46,7 @@ pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
 pub use profile::{
     Calls, End, FunctionTotals, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction,
-    Profiles, RecursiveCalls,
+    Profiles, RecursiveCalls, SeenEffect,
 };
 pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};
 pub use sources::{SourceAmount, SourceCosts};

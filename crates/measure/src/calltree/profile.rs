@@ -17,6 +17,15 @@ pub struct Profiles {
     pub left_behind: u32,
 }
 
+/// Something that a process did and that another program may notice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenEffect {
+    /// When it did it, in microseconds since 1970.
+    pub at: u64,
+    /// What it did, in words.
+    pub what: String,
+}
+
 /// The counts of one process until it ended, executed another program, or was asked to write its counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
@@ -31,7 +40,7 @@ pub struct Profile {
     /// The name that the program or a controlling process gave to this part.
     pub label: Option<String>,
     /// What the process did, in words, that another program may notice: it changed files, took locks, used sockets.
-    pub effect: Option<String>,
+    pub effect: Option<SeenEffect>,
     /// The path of a file that the process found, and that an earlier run had left or changed.
     pub leftover: Option<String>,
     /// Why this part ends.
@@ -174,9 +183,9 @@ impl Profiles {
         self.processes.iter().map(|profile| profile.total).sum()
     }
 
-    /// What one of the processes did, in words, that another program may notice.
-    pub fn effect(&self) -> Option<&str> {
-        self.processes.iter().find_map(|profile| profile.effect.as_deref())
+    /// The first thing that one of the processes did and that another program may notice.
+    pub fn effect(&self) -> Option<&SeenEffect> {
+        self.processes.iter().filter_map(|profile| profile.effect.as_ref()).min_by_key(|effect| effect.at)
     }
 
     /// The path of a file that one of the processes found, and that an earlier run had left or changed.

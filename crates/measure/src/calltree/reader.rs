@@ -6,6 +6,7 @@ use super::error::CalltreeError;
 use super::live::LiveBlocks;
 use super::profile::{
     End, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, Profiles, RecursiveCalls,
+    SeenEffect,
 };
 use std::collections::HashMap;
 use std::fs;
@@ -148,7 +149,7 @@ impl ProfileParser {
             }
             "program" | "argument" => profile.words.push(words.text()),
             "label" => profile.label = some(words.text()),
-            "effect" => profile.effect = some(words.text()),
+            "effect" => profile.effect = Some(SeenEffect { at: words.number()?, what: words.text() }),
             "leftover" => profile.leftover = some(words.text()),
             "heap-functions" => profile.heap_functions = words.number()?,
             "cut-calls" => profile.cut = words.number()?,

@@ -21,8 +21,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Settings {
     /// What is counted.
     pub counts: CountDetail,
-    /// Whether the random bytes that the kernel gives to the program are the same in each run (the call tree only).
-    pub fixed_random: bool,
+    /// Whether the random bytes that the kernel gives to the program are the same in each run, and the monitor of Go's
+    /// runtime seldom interrupts goroutines (the call tree only).
+    pub steady: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
     /// When the first of several launches began: it is noted if the program finds files that changed between then and
@@ -116,7 +117,8 @@ impl CalltreeSession {
                 let flags = [
                     ("--total=yes", self.settings.counts == CountDetail::Total),
                     ("--sites=yes", self.settings.counts == CountDetail::Sites),
-                    ("--fixed-random=yes", self.settings.fixed_random),
+                    ("--fixed-random=yes", self.settings.steady),
+                    ("--slow-monitor=yes", self.settings.steady),
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
                 if let Some(first) = self.settings.first_began {

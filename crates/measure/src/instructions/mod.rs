@@ -206,8 +206,7 @@ impl Instrument for Instructions {
                     .collect::<Result<_, String>>()?,
             ),
             CountingMeans::Tool { counter, .. } => {
-                let settings =
-                    Settings { counts: CountDetail::Total, fixed_random: true, ..Settings::default() };
+                let settings = Settings { counts: CountDetail::Total, steady: true, ..Settings::default() };
                 let session = CalltreeSession::start(&counter, settings, &self.folder);
                 let session = session.map_err(|error| error.to_string())?;
                 let command = command_of(launch);

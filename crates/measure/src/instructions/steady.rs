@@ -60,6 +60,8 @@ pub fn steady(launch: &mut Launch) {
         }
     }
     add_word(&mut env, "GODEBUG", ",", "asyncpreemptoff", "=1");
+    // How much a concurrent collection marks while the program goes on is decided by timing.
+    add_word(&mut env, "GODEBUG", ",", "gcstoptheworld", "=1");
     // Turns off the timer of GHC's runtime; a program that does not accept runtime options would refuse to run.
     if ghc::profiles(&Program { path: launch.path.clone() }).heap_by_type {
         add_word(&mut env, "GHCRTS", " ", "-V", "0");

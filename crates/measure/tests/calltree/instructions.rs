@@ -1,6 +1,6 @@
 //! Tests of counting a command's instructions, and of removing sources of variation.
 
-use crate::harness::{Workshop, cache};
+use crate::harness::{Workshop, cache, skip};
 use scruple_measure::instructions::{Hardware, HardwareEvent, Instructions, steady};
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::{Ending, Launch, LaunchOptions, LaunchResult};
@@ -56,6 +56,23 @@ fn python_with_its_random_hashes_counts_the_same_twice() {
 }
 
 #[test]
+fn counts_of_goroutines_that_allocate_vary_little() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.path().join("goroutines");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs/goroutines.go");
+    let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(source).output();
+    if !built.is_ok_and(|output| output.status.success()) {
+        skip("go is not installed");
+        return;
+    }
+    let count = || count(&workshop, &program, &[], &[("PATH", "/usr/bin:/bin")]).unwrap();
+    let counts = [count(), count(), count(), count()];
+    let (least, most) =
+        (counts.iter().copied().fold(f64::MAX, f64::min), counts.iter().copied().fold(0.0, f64::max));
+    assert!(most - least < 0.01 * least, "{counts:?}");
+}
+
+#[test]
 fn variables_that_come_and_go_do_not_count() {
     let Some(workshop) = Workshop::new() else { return };
     let program = workshop.compile("known.c", &[]);
@@ -81,7 +98,7 @@ fn variables_that_are_set_for_a_command_are_kept() {
     };
     assert_eq!(value("PYTHONHASHSEED").as_deref(), Some("7"));
     assert_eq!(value("MY_OWN").as_deref(), Some("kept"));
-    assert_eq!(value("GODEBUG").as_deref(), Some("gctrace=1,asyncpreemptoff=1"));
+    assert_eq!(value("GODEBUG").as_deref(), Some("gctrace=1,asyncpreemptoff=1,gcstoptheworld=1"));
     assert_eq!(value("PERL_HASH_SEED").as_deref(), Some("0"));
     assert_eq!(launch.argv, ["/bin/true", "word"]);
     assert!(launch.options.fixed_addresses);
@@ -104,7 +121,7 @@ fn a_counter_is_inherited_by_programs_that_begin_later() {
     let (few, many) = match (touch(10), touch(5010)) {
         (Ok(few), Ok(many)) => (few, many),
         (Err(why), _) | (_, Err(why)) => {
-            crate::harness::skip(&why.to_string());
+            skip(&why.to_string());
             return;
         }
     };

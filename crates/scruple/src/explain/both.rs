@@ -7,7 +7,9 @@ use crate::inspect::single_launch::{ended, failure};
 use scruple_core::explain::Count;
 use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{ChosenTool, CountDetail, Profiles, Side, SourceText, Trees, ValgrindTool};
+use scruple_measure::calltree::{
+    ChosenTool, CountDetail, Profiles, SeenEffect, Side, SourceText, Trees, ValgrindTool,
+};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::streams::Captured;
 use std::path::Path;
@@ -21,8 +23,9 @@ pub struct BothPrograms<'a> {
     pub apart: bool,
     /// What one of them did that the other may notice, in words, if that was seen.
     pub effect: Option<String>,
-    /// Whether the second program ended before the first when both were counted last.
-    second_ended_first: bool,
+    /// Whether the second program acted before the first when both were counted last: began to do what others notice, or
+    /// ended, if not both do.
+    second_acted_first: bool,
     commands: [Commands; 2],
     trees: [Trees; 2],
     strict: bool,
@@ -38,7 +41,7 @@ pub struct CalltreeRun {
     pub side: Side,
     /// A file that it found, and that an earlier launch of either program had left or changed.
     pub leftover: Option<String>,
-    effect: Option<String>,
+    effect: Option<SeenEffect>,
 }
 
 /// A launch of one program in which only its instructions were counted.
@@ -60,7 +63,7 @@ impl<'a> BothPrograms<'a> {
         strict: bool,
     ) -> BothPrograms<'a> {
         let trees = [Trees::new(counter, work), Trees::new(counter, work)];
-        BothPrograms { jobs, apart: true, effect: None, second_ended_first: false, commands, trees, strict }
+        BothPrograms { jobs, apart: true, effect: None, second_acted_first: false, commands, trees, strict }
     }
 
     /// The tool that counts.
@@ -107,7 +110,7 @@ impl<'a> BothPrograms<'a> {
             let runs = self.count(CountDetail::Tree, earlier % 2 == 1, |which, counts| CalltreeRun {
                 total: counts.total(),
                 left_behind: counts.left_behind,
-                effect: counts.effect().map(plain),
+                effect: counts.effect().cloned(),
                 leftover: counts.leftover().map(plain),
                 side: Side::with_sources(&counts, sources[which]),
             });
@@ -117,8 +120,15 @@ impl<'a> BothPrograms<'a> {
                 runs => {
                     let runs = runs?;
                     let mut of_each = runs.iter().zip(["A", "B"]);
-                    self.effect =
-                        of_each.find_map(|(run, name)| Some(format!("{name} {}", run.effect.as_ref()?)));
+                    self.effect = of_each.find_map(|(run, name)| {
+                        Some(format!("{name} {}", plain(&run.effect.as_ref()?.what)))
+                    });
+                    // A program may end long after it did what the other one notices.
+                    if let [Some(first), Some(second)] = runs.each_ref().map(|run| run.effect.as_ref())
+                        && beside
+                    {
+                        self.second_acted_first = second.at < first.at;
+                    }
                     let is_seen = self.counter().kind == ValgrindTool::Calltree;
                     self.apart |= self.effect.is_some() || !is_seen;
                     return Ok((runs, beside));
@@ -127,10 +137,10 @@ impl<'a> BothPrograms<'a> {
         }
     }
 
-    /// Runs both under the call tree, which counts only their instructions. If each runs alone, the program that ended
+    /// Runs both under the call tree, which counts only their instructions. If each runs alone, the program that acted
     /// last runs first: where one finds what the other left, the counts then differ.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
-        let swapped = !self.second_ended_first;
+        let swapped = !self.second_acted_first;
         self.count(CountDetail::Total, swapped, |_, counts| TotalRun {
             total: counts.total(),
             leftover: counts.leftover().map(plain),
@@ -154,7 +164,7 @@ impl<'a> BothPrograms<'a> {
             let (counted, ended) = profiles(commands, job, trees, strict)?;
             Ok((read(which, counted), ended))
         })?;
-        self.second_ended_first = counted[1].1 < counted[0].1;
+        self.second_acted_first = counted[1].1 < counted[0].1;
         Ok(counted.map(|(counts, _)| counts))
     }
 

@@ -141,7 +141,9 @@ pub fn gather(
             }
         }
         let runs = sides[0].len();
-        if effort.once && runs == 1 {
+        // The monitor of Go's runtime wakes by the clock, so that totals always differ a little.
+        let may_repeat = alone.is_some() || !sides.iter().any(|runs| runs[0].is_go());
+        if effort.once && runs == 1 && may_repeat {
             let again = alone.take().map_or_else(|| both.totals(), Ok)?;
             totals_repeat = have(&again, totals);
             for (known, run) in leftovers.iter_mut().zip(again) {
@@ -179,6 +181,7 @@ pub fn gather(
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.counter();
     remarks.extend(remark_of(counter));
+    remarks.extend(remark_of_go([&sides[0][0], &sides[1][0]]));
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
     let count = effort.count;
@@ -206,6 +209,16 @@ fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
         format!(
             "{all}, which earlier launches of A or B have left or changed; what is counted may depend on that"
         )
+    })
+}
+
+/// Says how Go's runtime works differently while it is counted.
+pub fn remark_of_go(sides: [&Side; 2]) -> Option<String> {
+    sides.into_iter().any(Side::is_go).then(|| {
+        "Go’s collector stopped all goroutines while it marked (GODEBUG=gcstoptheworld=1, unless the command sets that \
+         itself), because counts vary less then: they contain the work of collections, but goroutines do not help to mark, \
+         and their writes do not inform the collector"
+            .to_owned()
     })
 }
 

@@ -124,6 +124,9 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
     }
     let mut sides = [first, second];
     name_stripped(&mut sides);
+    if iterations.is_some() {
+        remarks.extend(counted_launches::remark_of_go([&sides[0][0], &sides[1][0]]));
+    }
     let script = match &both_servers {
         Some(servers) => servers::scripts(servers, [&sides[0][0], &sides[1][0]], means)?,
         None => None,

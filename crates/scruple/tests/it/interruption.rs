@@ -160,3 +160,62 @@ int main(int argc, char **argv)
     let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("are left out: the run was interrupted first"), "{}", answer.exchange());
 }
+
+/// Types Ctrl-C in a terminal in which a shell without job control runs its first argument, as soon as another process
+/// group is in the foreground, or after ten seconds. The third line prints what the terminal shows.
+const TERMINAL: &str = "import os, pty, sys, time\n\
+    pid, terminal = pty.fork()\n\
+    if pid == 0: os.execvp('sh', ['sh', '-c', sys.argv[1]])\n\
+    while not os.path.exists('ready'): time.sleep(0.01)\n\
+    for _ in range(1000):\n\
+    \x20 if os.tcgetpgrp(terminal) != pid: break\n\
+    \x20 time.sleep(0.01)\n\
+    os.write(terminal, b'\\3')\n\
+    try:\n\
+    \x20 while os.read(terminal, 4096): pass\n\
+    except OSError: pass\n\
+    os.waitpid(pid, 0)\n";
+
+/// A server that ends at SIGINT, also where the shell has started it with SIGINT ignored.
+const SERVER: &str = "import os, signal, sys\n\
+    from http.server import HTTPServer, BaseHTTPRequestHandler\n\
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))\n\
+    class Handler(BaseHTTPRequestHandler):\n\
+    \x20 def do_GET(self):\n\
+    \x20   self.send_response(204)\n\
+    \x20   self.end_headers()\n\
+    \x20 def log_message(self, *_): pass\n\
+    server = HTTPServer(('127.0.0.1', 0), Handler)\n\
+    open('port', 'w').write(str(server.server_address[1]))\n\
+    open('ready', 'w').close()\n\
+    server.serve_forever()\n";
+
+/// Types Ctrl-C while a script runs Scruple with these words on a server that the script has started before.
+fn ctrl_c_beside_a_server(words: &str) -> Place {
+    let place = Place::new();
+    place.write("server.py", SERVER);
+    place.write("terminal.py", TERMINAL);
+    let scruple = place.command(["inspect"]);
+    let script = format!(
+        "trap '' INT; python3 server.py & server=$!; while ! test -e ready; do sleep 0.01; done; port=$(cat port); \
+         '{}' {words} > answer; echo $? > code; kill -0 $server && echo lives > state; kill -9 $server",
+        scruple.get_program().to_string_lossy()
+    );
+    let mut terminal = std::process::Command::new("python3");
+    let done = terminal.args(["terminal.py", &script]).current_dir(place.path()).status();
+    assert!(done.expect("python3 runs").success());
+    place
+}
+
+#[test]
+fn ctrl_c_while_a_server_is_watched_does_not_reach_the_server() {
+    let place = ctrl_c_beside_a_server("inspect memory --pid $server --for 60s --json");
+    assert_eq!((place.read("state").as_str(), place.read("code").as_str()), ("lives\n", "0\n"));
+    assert!(place.read("answer").contains("\"course\""));
+}
+
+#[test]
+fn ctrl_c_while_a_running_server_is_loaded_does_not_reach_the_server() {
+    let place = ctrl_c_beside_a_server("load --no-store --duration 60s http://127.0.0.1:$port/");
+    assert_eq!((place.read("state").as_str(), place.read("code").as_str()), ("lives\n", "130\n"));
+}

@@ -158,3 +158,23 @@ fn a_program_that_works_every_second_time_does_not_differ_from_its_copy() {
     let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
     assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
 }
+
+#[test]
+fn the_program_that_ends_last_is_not_taken_for_the_one_that_acted_last() {
+    if !has_valgrind() {
+        return;
+    }
+    let source = format!(
+        "{HEAD}#include <stdlib.h>\nint main(int count, char **words) {{\n  usleep(atoi(words[1]));\n\
+           if (unlink(\"state\") == 0) return 0;\n  spin(5000000);\n\
+           int file = open(\"state\", O_WRONLY | O_CREAT, 0600);\n  usleep(atoi(words[2]));\n  return file < 0;\n}}\n"
+    );
+    let place = Place::new();
+    build(&place, "app", &source);
+    // When both run at the same time, B acts before A, and ends after it.
+    let answer = explain(&place, &["./app 700000 000000", "./app 000000 999999"]);
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
+    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
+}
