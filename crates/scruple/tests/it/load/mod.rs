@@ -163,6 +163,25 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
     assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), true);
 }
 
+#[test]
+fn a_collected_heap_that_may_still_fill_is_not_called_a_leak() {
+    let place = Place::new();
+    let mut resident = 10_000_000;
+    let windows: Vec<Value> = (0..10)
+        .map(|_| {
+            resident += 500_000;
+            let grown = json!({"time.cpu": 30_000_000});
+            json!({"span": 1000, "response": [[200, 1000]], "grown": grown, "resident": resident, "runtime": "go"})
+        })
+        .collect();
+    script(&place, &[("new", windows)]);
+    let words = load(&["--warm-up", "off", "--json"]);
+    let answer = place.run(words).json();
+    assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), &Value::Null);
+    let shown = place.run(load(&["--warm-up", "off"])).stdout;
+    assert!(shown.contains("can’t tell whether it leaks") && !shown.contains("goes on"), "{shown}");
+}
+
 /// The text of `/proc/PID/smaps` for a server with `heap` kilobytes of heap.
 fn smaps(heap: u64) -> String {
     let mapping = |head: &str, resident: u64, field: &str| {
