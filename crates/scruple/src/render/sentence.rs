@@ -246,9 +246,11 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
     };
     let (wall, cpu) = (&wall.comparison, &judged.comparison);
     match wall.verdict {
-        // The sentence already says that there are too few readings, of wall time as well.
-        Verdict::CantTell if matches!(wall.evidence.why(), Some(Why::TooFew { .. })) => String::new(),
-        Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
+        // Few readings, or other machines, keep wall time from telling as well, and waiting does not.
+        Verdict::CantTell if wall.evidence.why().is_some() && cpu.evidence.why().is_some() => String::new(),
+        Verdict::CantTell if wall.evidence.why().is_some() || waited.is_empty() => {
+            "; wall time cannot tell here".to_owned()
+        }
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
         Verdict::Different if shown && wall.direction == cpu.direction => {
             format!("; wall time agrees, but is less precise{waited}")
