@@ -59,13 +59,24 @@ impl Progress {
     }
 
     fn message(&self, text: String) {
+        self.message_of("", &text);
+    }
+
+    /// Shows what is done, in which a share refers to `whole`, or to everything if this is empty.
+    fn message_of(&self, whole: &str, text: &str) {
+        let whole = if whole.is_empty() { String::new() } else { format!("{whole} · ") };
         if self.bar.is_hidden() && self.is_line_due(Instant::now()) {
-            let share = self.bar.length().filter(|length| *length > 1).map_or(String::new(), |length| {
-                format!("{} % · ", 100 * self.bar.position().min(length) / length)
-            });
-            self.say(&format!("{share}{text}"));
+            self.say(&self.log_line(&whole, text));
         }
-        self.bar.set_message(plain(&text));
+        self.bar.set_message(plain(&format!("{whole}{text}")));
+    }
+
+    /// A line of a log, which has no bar and therefore the share that is done, except for work of one step.
+    fn log_line(&self, whole: &str, text: &str) -> String {
+        let share = self.bar.length().filter(|length| *length > 1).map_or(String::new(), |length| {
+            format!("{} % · ", 100 * self.bar.position().min(length) / length)
+        });
+        format!("{whole}{share}{text}")
     }
 
     /// Whether the last line of a log was written long enough before `now`, which is then the time of the next one.
@@ -115,11 +126,12 @@ impl Progress {
         }
     }
 
-    /// Shows the progress of a history, or of a search for leaks.
+    /// Shows the progress of one round or another part of a history, or of a search for leaks. In a log the share
+    /// follows the part to which it belongs.
     pub fn steps(&self, doing: &str, done: usize, all: usize, name: &str) {
         self.bar.set_length(all as u64);
         self.bar.set_position(done as u64);
-        self.message(format!("{doing} · {name}"));
+        self.message_of(doing, name);
     }
 }
 
@@ -149,6 +161,14 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_in_a_log_follows_the_round_to_which_it_belongs() {
+        let progress = Progress::hidden();
+        progress.steps("weighing · round 25", 1, 3, "034bba2464");
+        let line = progress.log_line("weighing · round 25 · ", "034bba2464");
+        assert_eq!(line, "weighing · round 25 · 33 % · 034bba2464");
+    }
 
     #[test]
     fn a_log_has_a_line_a_minute_and_none_for_short_work() {

@@ -88,11 +88,9 @@ pub fn capacity(
             Next::Found(found) => break found,
             Next::Measure(rate) => rate,
         };
-        let seconds = plan.duration.as_secs_f64();
-        let seconds = (FEWEST / rate).clamp(seconds, seconds * LONGEST_MEASUREMENT);
         let step = Plan {
             pace: Pace::Open { rate, arrivals },
-            duration: Duration::from_secs_f64(seconds),
+            duration: measurement(plan, rate),
             max_requests: None,
             warm_up: if points.is_empty() { plan.warm_up } else { WarmUp::Off },
             seed: plan.seed.wrapping_add(points.len() as u64),
@@ -115,6 +113,13 @@ pub fn capacity(
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
+}
+
+/// The length of a measurement at this rate: the plan's duration, or longer where it would contain fewer than 2000
+/// requests.
+pub fn measurement(plan: &Plan, rate: f64) -> Duration {
+    let seconds = plan.duration.as_secs_f64();
+    Duration::from_secs_f64((FEWEST / rate).clamp(seconds, seconds * LONGEST_MEASUREMENT))
 }
 
 /// The measurement, the text of each limit that was broken, and the response times that were judged.

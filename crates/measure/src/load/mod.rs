@@ -49,7 +49,7 @@ mod tls;
 mod tls_verifier;
 mod warm_up;
 
-pub use capacity::{Capacity, LONGEST_MEASUREMENT, RatePoint, capacity};
+pub use capacity::{Capacity, LONGEST_MEASUREMENT, RatePoint, capacity, measurement};
 pub use delayed::Delayed;
 pub use doubt::Doubt;
 pub use failure::{Failure, Failures};

@@ -64,6 +64,12 @@ pub enum TargetError {
     /// The text has no host or socket path.
     #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]
     Nobody(String),
+    /// The URL contains a name or a password of a user, which no request would contain.
+    #[error(
+        "the URL contains the name or the password of a user, which would not be sent: leave it out, and give the header \
+         ‘Authorization’ with -H or in a scenario"
+    )]
+    Credentials,
     /// The port is invalid.
     #[error("‘{0}’ is not a port: a number from 1 to 65535 is expected")]
     Port(String),
@@ -103,7 +109,9 @@ impl Target {
         let (authority, path) = rest.split_at(end);
         let path = path.split('#').next().unwrap_or("");
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let authority = authority.rsplit('@').next().unwrap_or(authority);
+        if authority.contains('@') {
+            return Err(TargetError::Credentials);
+        }
         let (host, port) = split_port(authority, default_port)?;
         let host = if host.is_empty() && authority.starts_with(':') { "localhost" } else { host };
         if host.is_empty() {
@@ -180,5 +188,6 @@ mod tests {
         assert_eq!(Target::parse("http:///x"), Err(TargetError::Nobody("http:///x".into())));
         assert_eq!(Target::parse("localhost:99999"), Err(TargetError::Port("99999".into())));
         assert_eq!(Target::parse("unix:"), Err(TargetError::Nobody("unix:".into())));
+        assert_eq!(Target::parse("http://ann:s3cret@localhost/"), Err(TargetError::Credentials));
     }
 }

@@ -85,6 +85,12 @@ impl Runtime {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
     }
 
+    /// Whether memory becomes free only when the runtime collects. The others count references, and free most memory
+    /// at once.
+    pub fn collects_its_heap(self) -> bool {
+        !matches!(self, Runtime::Python | Runtime::Php | Runtime::Perl)
+    }
+
     /// Whether the runtime records when each of its collections starts and ends.
     pub fn tells_when(self) -> bool {
         self.adapter().tells_when

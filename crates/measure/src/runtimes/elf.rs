@@ -153,10 +153,11 @@ impl Elf {
         self.note.as_deref()
     }
 
-    /// Whether the file's constants contain this text, one of `TEXTS`.
+    /// Whether the file's constants contain this text, one of `TEXTS`, as those of a runtime do. A program in Rust, such
+    /// as Scruple, has the texts for other reasons.
     pub(super) fn holds(&self, text: &str) -> bool {
         debug_assert!(TEXTS.contains(&text), "{text} is not looked for");
-        self.texts.contains(text)
+        self.texts.contains(text) && !self.comment.contains("rustc version")
     }
 }
 
@@ -204,6 +205,13 @@ pub(super) fn word_after(text: &str, before: &str) -> Option<String> {
 mod tests {
     use super::*;
     use scruple_fuzz::Corpus;
+
+    /// This test is itself such a program.
+    #[test]
+    fn texts_in_a_program_in_rust_are_those_of_no_runtime() {
+        let elf = Elf::read(&std::env::current_exe().expect("a path")).expect("an ELF file");
+        assert!(elf.texts.contains("GHCRTS") && !elf.holds("GHCRTS"), "{}", elf.comment);
+    }
 
     #[test]
     fn damaged_program_files_are_survived() {

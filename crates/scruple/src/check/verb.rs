@@ -41,6 +41,12 @@ pub fn needed_metrics(gate: &[String], metrics: &[String]) -> Vec<String> {
 
 fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     check_requests(&of.run.results, &of.gate.gate)?;
+    let scans = !of.run.scan.parameter_scan.is_empty() || !of.run.scan.parameter_list.is_empty();
+    if of.run.commands.len() == 1 && !scans && of.run.sampling.limit.is_empty() {
+        return Err(Fault::usage(
+            "one command has nothing to be compared with: name the old one and then the new one, or give a --limit",
+        ));
+    }
     of.run.sampling.gate = deciding(&of.gate.gate);
     of.run.sampling.metrics = needed_metrics(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
@@ -66,6 +72,12 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
 
 fn servers(of: OfServers) -> Result<Code, Fault> {
     check_requests(&of.load.results, &of.gate.gate)?;
+    let judging = &of.load.judging;
+    if judging.against.is_empty() && judging.limit.is_empty() && of.load.request.scenario.is_none() {
+        return Err(Fault::usage(
+            "one server has nothing to be compared with: name the old one with --against, or give a --limit",
+        ));
+    }
     let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
     let weighed = WeighedRun { run: taken.loading.run, budgets: taken.budgets, fault };

@@ -112,6 +112,8 @@ pub struct AmountArgs {
     #[arg(short, long, value_name = "N")]
     pub connections: Option<String>,
     /// Load each server for this long (default: 10s; soak: 30m).
+    ///
+    /// With --slo, each measurement lasts as long as one window: this time, divided by --windows.
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<String>,
     /// Send this many requests to each server, if the duration allows.

@@ -3,6 +3,7 @@
 use super::windows::{LoadedServer, Loads};
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_measure::load::cost::memory_growth::{FILLED, GrowthPerRequest};
 use scruple_measure::load::{self, Doubt, Failure};
 
 /// Adds remarks on how the requests were read.
@@ -61,9 +62,19 @@ pub fn remark(run: &mut Run, loads: &Loads) {
                 format!("{of}{} of {all} windows are void, because the generator itself was late or starved: they are set apart", server.void),
             );
         }
-        if server.sheet.iter().flat_map(|sheet| &sheet.growth).any(|growth| growth.is_leak()) {
+        let growths = || server.sheet.iter().flat_map(|sheet| &sheet.growth);
+        if growths().any(GrowthPerRequest::is_leak) {
             let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
             run.warn("leak", format!("{of}{text}"));
+        } else if let Some(runtime) =
+            growths().find(|growth| growth.is_undecided()).and_then(|growth| growth.collected_by.as_ref())
+        {
+            let text = format!(
+                "the server’s memory grows with the requests: can’t tell whether it leaks, because a heap that is \
+                 collected ({runtime}) also grows, until a collection. Load it for longer: if its memory becomes {FILLED} \
+                 times as large and still grows, it leaks"
+            );
+            run.warn("memory-grows", format!("{of}{text}"));
         }
     }
 }

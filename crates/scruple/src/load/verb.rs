@@ -373,7 +373,12 @@ impl LoadSetup<'_> {
         };
         let [least, most] =
             [1.0, LONGEST_MEASUREMENT].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
-        progress.note(&format!("up to {} measurements of {least} to {most}", search.steps));
+        let windows = self.args.windows(1);
+        progress.note(&format!(
+            "up to {} measurements: each lasts {least} (--duration, divided by {windows}), or longer if it then has fewer than \
+             2,000 requests, but at most {most}",
+            search.steps
+        ));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut on_progress);
         progress.clear();
         drop(server);

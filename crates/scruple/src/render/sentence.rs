@@ -213,12 +213,21 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => "a longer load, with -d".to_owned(),
                 (_, true) if few => "a larger -r or --budget".to_owned(),
-                (_, true) => format!("-m {}", comparison.evidence.readings() + more),
+                (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
             format!("; about {more} more {blocks} would tell ({option})")
         }
         _ => format!("; no reasonable number of {block}s would tell"),
+    }
+}
+
+/// Returns the option with which a command line measures this many blocks. It cannot be given beside --runs.
+fn blocks_option(argv: &[String], blocks: usize) -> String {
+    let of_runs = |word: &&String| word.starts_with("-r") || *word == "--runs" || word.starts_with("--runs=");
+    match argv.iter().take_while(|word| *word != "--").find(of_runs) {
+        Some(_) => format!("-m {blocks} instead of -r"),
+        None => format!("-m {blocks}"),
     }
 }
 
@@ -237,7 +246,11 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
     };
     let (wall, cpu) = (&wall.comparison, &judged.comparison);
     match wall.verdict {
-        Verdict::CantTell if waited.is_empty() => "; wall time cannot tell here".to_owned(),
+        // Few readings, or other machines, keep wall time from telling as well, and waiting does not.
+        Verdict::CantTell if wall.evidence.why().is_some() && cpu.evidence.why().is_some() => String::new(),
+        Verdict::CantTell if wall.evidence.why().is_some() || waited.is_empty() => {
+            "; wall time cannot tell here".to_owned()
+        }
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
         Verdict::Different if shown && wall.direction == cpu.direction => {
             format!("; wall time agrees, but is less precise{waited}")

@@ -104,6 +104,15 @@ fn noise_that_hides_everything_gives_no_verdict_but_advice() {
 }
 
 #[test]
+fn advice_can_be_followed_and_few_readings_are_not_said_to_be_due_to_waiting() {
+    let answer = Place::new().run(["run", "--no-store", "-r", "3", "true", "sh -c :"]);
+    let words = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("too few; at least 6 are needed"), "{}", answer.exchange());
+    assert!(words.contains("instead of -r)"), "-m cannot be used with -r: {}", answer.exchange());
+    assert!(!words.contains("wall time cannot tell"), "{}", answer.exchange());
+}
+
+#[test]
 fn five_blocks_are_too_few_for_any_verdict() {
     let answer = old_and_new(arm(1.0, 1), arm(2.0, 2), &["-r", "7", "--metrics", "time"]);
     assert_snapshot!(answer.exchange(), @r#"

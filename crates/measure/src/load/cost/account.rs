@@ -20,12 +20,18 @@ pub struct Account {
     /// Why the figures of threads are not known, if they are not.
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) threads_unknown: Option<String>,
+    /// The name of the server's language runtime, if it frees memory only when it collects.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub(super) collected_by: Option<String>,
 }
 
 impl Account {
     /// The sheet of all windows.
     pub fn sheet(self) -> Sheet {
         let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, self.maps);
+        for growth in &mut sheet.growth {
+            growth.collected_by.clone_from(&self.collected_by);
+        }
         if let Some(why) = self.threads_unknown {
             for row in sheet.rows.iter_mut().filter(|row| OF_THREADS.contains(&row.key.as_str())) {
                 row.cost = Err(why.clone());
@@ -47,6 +53,7 @@ mod tests {
             idle: Vec::new(),
             maps: Default::default(),
             threads_unknown: Some("threads ended unseen".to_owned()),
+            collected_by: None,
         };
         let text = serde_json::to_string(&account).expect("plain data");
         assert_eq!(

@@ -284,7 +284,15 @@ impl ServerWindows {
         let threads_unknown = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
-        Account { known: self.known, windows: self.windows, idle: self.idle, maps, threads_unknown }
+        let collected_by = self.tree.collected_by();
+        Account {
+            known: self.known,
+            windows: self.windows,
+            idle: self.idle,
+            maps,
+            threads_unknown,
+            collected_by,
+        }
     }
 
     /// The sheet of all windows.

@@ -4,6 +4,8 @@ use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
 use crate::process_stat::ProcessStat;
+use crate::program::Program;
+use crate::runtimes::recognise;
 use crate::thread_activity::is_at_work;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
@@ -68,6 +70,16 @@ impl ProcessTree {
     /// The id of the process at the root.
     pub fn root(&self) -> i32 {
         self.root
+    }
+
+    /// The name of a language runtime in the tree that frees memory only when it collects.
+    pub fn collected_by(&self) -> Option<String> {
+        let of = |pid: i32| {
+            let program = Program { path: format!("/proc/{pid}/exe").into() };
+            let found = recognise(&program).into_iter().map(|found| found.runtime);
+            found.into_iter().find(|runtime| runtime.collects_its_heap())
+        };
+        self.processes().into_iter().find_map(of).map(|runtime| runtime.word().to_owned())
     }
 
     /// The ids of the living processes, the root first.

@@ -58,8 +58,12 @@ impl Building<'_> {
             BuildOutcome::Ready(artefacts) => {
                 self.builds.succeeded();
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
-                let how = if artefacts.reused { "was built before," } else { "built" };
-                self.progress.done(&format!("version {number} {how} in {took}: {name}"));
+                let how = match (self.builds.builder.effective(&commit).steps.is_empty(), artefacts.reused) {
+                    (true, _) => "copied".to_owned(),
+                    (false, true) => format!("was built before, in {took}"),
+                    (false, false) => format!("built in {took}"),
+                };
+                self.progress.done(&format!("version {number} {how}: {name}"));
                 self.built(index, &commit, &artefacts)
             }
         }

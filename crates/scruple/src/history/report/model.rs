@@ -206,8 +206,8 @@ fn rows(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
             ..Cell::text(sentence(&words::culprit(page, event)))
         };
         let likeliest = words::likeliest(page, event);
-        if let Some(at) = likeliest.filter(|_| event.set.len() > 1 && index == 0) {
-            version.tail = Some(Span::plain(format!("most likely {}", words::short(page, at))));
+        if index == 0 {
+            version.tail = words::favoured(page, event).map(Span::plain);
         }
         let mut title = Cell::default();
         if index == 0 {

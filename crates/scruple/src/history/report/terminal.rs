@@ -208,18 +208,17 @@ fn changes(page: &HistoryReport<'_>, width: usize, out: &mut String) {
 /// Otherwise it is wrapped, and the last line leaves space for `below` columns.
 fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>, room: usize, below: usize) -> Vec<String> {
     let culprit = words::culprit(page, event);
-    let Some(at) = words::likeliest(page, event) else {
-        return wrap(&culprit, room).lines().map(str::to_owned).collect();
+    let title = words::likeliest(page, event)
+        .map_or(String::new(), |at| format!("  {}", words::plain(&page.version(at).title)));
+    let favoured = words::favoured(page, event).map(|favoured| format!("{favoured}{title}"));
+    let line = match &favoured {
+        Some(favoured) => format!("{culprit}; {favoured}"),
+        None if title.is_empty() => return wrap(&culprit, room).lines().map(str::to_owned).collect(),
+        None => format!("{culprit}{title}"),
     };
-    let title = words::plain(&page.version(at).title);
-    let most = format!("most likely {}  {title}", words::short(page, at));
-    let line = match event.set.len() {
-        0 | 1 => format!("{culprit}  {title}"),
-        _ => format!("{culprit}; {most}"),
-    };
-    if event.set.len() > 1 && line.width() > room {
+    if let Some(favoured) = favoured.filter(|_| line.width() > room) {
         let mut pieces: Vec<String> = wrap(&culprit, room).lines().map(str::to_owned).collect();
-        pieces.push(fit(&most, below).trim_end().to_owned());
+        pieces.push(fit(&favoured, below).trim_end().to_owned());
         return pieces;
     }
     vec![fit(&line, room).trim_end().to_owned()]

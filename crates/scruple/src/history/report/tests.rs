@@ -395,7 +395,7 @@ fn the_report_on_a_terminal() {
         peak memory  1.93 GB → 2.25 GB  +16.6 % [+15.2, +18.0]  more
         allocated    44.1 GB → 1.01 GB  0.0229 ×  less
      #6 improvement  one of 4: 4e115049e4, ec48ca0363, 8a8043bce2, 28b7bd7661
-        most likely 28b7bd7661  Change number 30 of the interpreter
+        first seen at 28b7bd7661
         wall         201 ms → 17.2 ms  0.0856 × [0.0845, 0.0866]  faster
         peak memory  2.25 GB → 9.10 MB  0.004044 × [0.003996, 0.004093]  less
      #4 improvement  5c55827dec  Change number 19 of the interpreter
@@ -467,7 +467,7 @@ fn lines_to_paste() {
     |  |  |  | init start.cold | 41.0 s | 44.2 s | +7.80 % [+6.51, +9.10] |
     |  |  |  | init peak memory | 1.93 GB | 2.25 GB | +16.6 % [+15.2, +18.0] |
     |  |  |  | init allocated | 44.1 GB | 1.01 GB | 0.0229 × |
-    | 6 | one of 4: 4e115049e4, ec48ca0363, 8a8043bce2, 28b7bd7661 | `Change number 30 of the interpreter` | init wall | 201 ms | 17.2 ms | 0.0856 × [0.0845, 0.0866] |
+    | 6 | one of 4: 4e115049e4, ec48ca0363, 8a8043bce2, 28b7bd7661 |  | init wall | 201 ms | 17.2 ms | 0.0856 × [0.0845, 0.0866] |
     |  |  |  | init peak memory | 2.25 GB | 9.10 MB | 0.004044 × [0.003996, 0.004093] |
     | 4 | 5c55827dec | `Change number 19 of the interpreter` | init wall | 390 ms | 201 ms | -48.5 % [-49.0, -47.9] |
     | 7 | 035e2aa2de | `Keep modules that were decoded` | init peak memory | 9.10 MB | 11.4 MB | +25.3 % [+23.8, +26.8] |

@@ -80,10 +80,21 @@ pub(crate) fn left_out(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> us
     event.set.iter().map(|index| page.version(*index).left_out).sum()
 }
 
-/// Returns the version that certainly or most likely caused an event. Returns `None` if a commit that was left out may
-/// have caused it.
+/// Returns the version that certainly or most likely caused an event. Returns `None` if a commit that was left out, or
+/// another version that was not weighed, may have caused it: then readings favour none of them.
 pub(crate) fn likeliest(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<usize> {
-    Some(event.at).filter(|at| page.version(*at).left_out == 0)
+    let others_weighed = event.set.iter().all(|index| *index == event.at || page.is_weighed(*index));
+    Some(event.at).filter(|at| others_weighed && page.version(*at).left_out == 0)
+}
+
+/// Says which version of the set of an event readings favour, or at which one the change was first seen. Returns `None`
+/// where [`culprit`] says this.
+pub(crate) fn favoured(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
+    match likeliest(page, event) {
+        _ if event.set.len() < 2 || left_out(page, event) > 0 => None,
+        Some(at) => Some(format!("most likely {}", short(page, at))),
+        None => Some(format!("first seen at {}", short(page, event.at))),
+    }
 }
 
 /// Names the version of an event, or the set that contains it.
@@ -395,6 +406,15 @@ mod tests {
                 "parse allocated: can’t tell, because no version could be weighed twice.",
             ]
         );
+    }
+
+    #[test]
+    fn a_change_that_a_version_without_readings_may_have_caused_is_attributed_to_no_version() {
+        let made = rich();
+        let page = HistoryReport::of(&made.history, &made.judgement);
+        let event = page.events.iter().find(|event| event.number == 6).expect("one of 4 versions");
+        assert_eq!(likeliest(&page, event), None);
+        assert_eq!(favoured(&page, event), Some(format!("first seen at {}", short(&page, event.at))));
     }
 
     #[test]

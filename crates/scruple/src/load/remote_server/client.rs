@@ -239,10 +239,11 @@ impl ServerAccounts for RemoteAccounts {
         }
     }
 
-    fn sheet(self: Box<Self>) -> Option<Sheet> {
-        match self.ask(RemoteRequest::Account(self.side), &|| 0) {
-            Ok(ServerReply::Account(account)) => account.map(|account| account.sheet()),
-            _ => None,
+    fn sheet(self: Box<Self>) -> Result<Sheet, String> {
+        match self.ask(RemoteRequest::Account(self.side), &|| 0)? {
+            ServerReply::Account(Some(account)) => Ok(account.sheet()),
+            ServerReply::Account(None) => Err("the node of the servers has not read its accounts".to_owned()),
+            other => Err(self.link.borrow().unexpected(&other).message),
         }
     }
 }
@@ -256,6 +257,19 @@ mod tests {
         let words = ["echo", line].map(str::to_owned).to_vec();
         let helper = RemoteHelper { words, address: "n2".to_owned() };
         RemoteServer::start(&helper).err().expect("no server speaks like this").message
+    }
+
+    #[test]
+    fn accounts_of_a_node_that_is_gone_are_lost_with_a_reason() {
+        let greeting = serde_json::to_string(&Writer::this()).expect("plain data");
+        let ready = ServerReply::Ready("n2".to_owned(), Box::default());
+        let ready = serde_json::to_string(&ready).expect("plain data");
+        let words = ["printf", "%s\\n", &greeting, &ready].map(str::to_owned).to_vec();
+        let helper = RemoteHelper { words, address: "n2".to_owned() };
+        let link = RemoteServer::start(&helper).expect("a greeting, and ready");
+        let accounts = RemoteAccounts::new(Rc::new(RefCell::new(link)), 0);
+        let why = Box::new(accounts).sheet().expect_err("it has ended");
+        assert_eq!(why, "the process that starts the servers on the node ‘n2’ has ended");
     }
 
     #[test]

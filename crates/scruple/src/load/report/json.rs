@@ -186,7 +186,7 @@ struct MemoryGrowth {
     of: &'static str,
     bytes_per_thousand: f64,
     interval: Option<[f64; 2]>,
-    leak: bool,
+    leak: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -437,7 +437,7 @@ fn growths(sheet: &Sheet) -> impl Iterator<Item = MemoryGrowth> + '_ {
         of: growth.of,
         bytes_per_thousand: growth.per_thousand.value,
         interval: growth.per_thousand.interval.map(|interval| [interval.low, interval.high]),
-        leak: growth.is_leak(),
+        leak: (!growth.is_undecided()).then(|| growth.is_leak()),
     })
 }
 

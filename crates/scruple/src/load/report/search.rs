@@ -6,8 +6,9 @@ use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::load::RatePoint;
+use scruple_measure::load::{Plan, RatePoint, measurement};
 use std::fmt::Write as _;
+use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// Writes the search for the highest rate: the answer, and the latency at each rate.
@@ -16,10 +17,9 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
     let mut out = String::new();
     let steps = sought.found.points.len();
     let head = format!(
-        "{} · {} measurements of at least {} · seed {}",
+        "{} · {steps} measurements{} · seed {}",
         sought.limits,
-        steps,
-        quantity(loads.plan.duration.as_nanos() as f64, &Unit::Nanoseconds),
+        lengths(&loads.plan, &sought.found.points),
         report.run.seed
     );
     let _ = writeln!(out, "{}\n", wrap(&head, width));
@@ -61,6 +61,20 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and are ignored");
     }
     out
+}
+
+/// Says how long the measurements were planned to be: at low rates, longer than the plan.
+fn lengths(plan: &Plan, points: &[RatePoint]) -> String {
+    let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
+    let longest = points.iter().map(|point| measurement(plan, point.rate)).max();
+    let shortest = points.iter().map(|point| measurement(plan, point.rate)).min();
+    match shortest.zip(longest) {
+        Some((shortest, longest)) if time(shortest) != time(longest) => {
+            format!(" of {} to {}", time(shortest), time(longest))
+        }
+        Some((only, _)) => format!(" of {}", time(only)),
+        None => String::new(),
+    }
 }
 
 /// The width of a bar, in columns.

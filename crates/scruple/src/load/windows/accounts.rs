@@ -25,8 +25,11 @@ pub trait ServerAccounts {
     /// Returns the cost of a request in each window from `first` on, by the key of the counter's metric.
     fn costs_from(&mut self, first: usize) -> Vec<Vec<(String, f64)>>;
 
-    /// Returns the sheet of all windows, or `None` if the accounts are lost.
-    fn sheet(self: Box<Self>) -> Option<Sheet>;
+    /// Returns the sheet of all windows.
+    ///
+    /// # Errors
+    /// Why the accounts are lost, as a clause.
+    fn sheet(self: Box<Self>) -> Result<Sheet, String>;
 }
 
 impl ServerAccounts for ServerWindows {
@@ -50,7 +53,7 @@ impl ServerAccounts for ServerWindows {
         ServerWindows::costs_from(self, first)
     }
 
-    fn sheet(self: Box<Self>) -> Option<Sheet> {
-        Some(self.finish())
+    fn sheet(self: Box<Self>) -> Result<Sheet, String> {
+        Ok(self.finish())
     }
 }

@@ -223,13 +223,11 @@ impl Loader for Engine {
         Ok(turn)
     }
 
-    fn sheets(&mut self) -> Vec<Option<Sheet>> {
+    fn sheets(&mut self) -> Vec<Option<Result<Sheet, String>>> {
         // The accounts are read before the connections are closed, because threads that end with their connection would
         // be missing.
-        let sheets = self
-            .servers
-            .iter_mut()
-            .map(|server| server.accounts.take().and_then(|accounts| accounts.sheet()));
+        let sheets =
+            self.servers.iter_mut().map(|server| server.accounts.take().map(|accounts| accounts.sheet()));
         let sheets = sheets.collect();
         self.servers.iter_mut().for_each(|server| server.session = None);
         sheets

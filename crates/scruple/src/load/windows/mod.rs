@@ -51,8 +51,8 @@ pub trait Loader {
         progress: &mut dyn FnMut(&load::LoadProgress),
     ) -> Result<Turn, Fault>;
 
-    /// Returns the cost sheet of each server whose processes are known.
-    fn sheets(&mut self) -> Vec<Option<Sheet>>;
+    /// Returns the cost sheet of each server whose processes are known, or a clause that says why it is lost.
+    fn sheets(&mut self) -> Vec<Option<Result<Sheet, String>>>;
 }
 
 /// The result of a turn. A turn has one schedule, from its first request to its last.
@@ -225,10 +225,9 @@ impl Loading {
     pub fn outcome(&mut self, plan: &Plan) -> Loads {
         let in_step = plan.has_even_gaps();
         let sheets = self.loader.take().map(|mut loader| loader.sheets());
-        let divided = |sheet: Sheet| if in_step { sheet.without_division() } else { sheet };
-        let mut sheets = sheets.into_iter().flatten().map(|sheet| sheet.map(divided));
+        let mut sheets = sheets.unwrap_or_default().into_iter();
         let division = self.division;
-        let mut servers = Vec::new();
+        let (mut servers, mut lost) = (Vec::new(), Vec::new());
         for (arm, turns) in self.run.arms.iter_mut().zip(&self.taken) {
             for (first, turn) in turns {
                 for (window, readings) in readings_of(division, turn, in_step) {
@@ -268,8 +267,16 @@ impl Loading {
             let counts = |load: &LoadResult| void == all || !load.is_spoilt();
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
             pool.windows = all;
-            servers.push(Loaded { void, sheet: sheets.next().flatten(), ..Loaded::of(&arm.name, pool) });
+            let sheet = sheets.next().flatten().and_then(|sheet| match sheet {
+                Ok(sheet) => Some(if in_step { sheet.without_division() } else { sheet }),
+                Err(why) => {
+                    lost.push(format!("the cost of a request to ‘{}’ is not known: {why}", arm.name));
+                    None
+                }
+            });
+            servers.push(Loaded { void, sheet, ..Loaded::of(&arm.name, pool) });
         }
+        lost.into_iter().for_each(|text| self.run.warn("cost-lost", text));
         self.add_parts(plan);
         Loads { plan: plan.clone(), division, servers, capacity: None, show_map: false }
     }

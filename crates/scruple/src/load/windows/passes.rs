@@ -14,7 +14,7 @@ use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::tree::ProcessTree;
-use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, WarmUp, run, run_watched};
+use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,22 +72,26 @@ impl InstrumentPass<'_> {
         let mut counters = || counters(&session);
         let requests = ((self.rate * SECONDS) as u64).clamp(600, 100_000);
         let lengths = sheet::windows(requests, 2);
+        let bounded = self.bounded(COUNTED);
+        // The time is divided equally between the windows and the warm-up before them.
+        let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
+        // As in the timing pass, connections are opened once, in the warm-up. If each window opened its own, their cost
+        // would be added to that of the requests.
+        let mut connections = Session::new(&side.target, &plan).map_err(|error| error.to_string())?;
         let mut timeouts = 0;
         let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
             let plan = Plan { most_timeouts: Some(MOST_TIMEOUTS - timeouts), ..plan.clone() };
-            match run_watched(&side.target, &plan, self.interrupted, &mut |_| {}, at_end) {
+            match connections.turn(&plan, self.interrupted, &mut |_| {}) {
                 Err(LoadError::Silent { requests, patience }) => {
                     Err(LoadError::Silent { requests: requests + timeouts, patience })
                 }
                 loaded => {
+                    at_end();
                     timeouts += loaded.as_ref().map_or(0, |load| load.counts.failures.of(Failure::TimedOut));
                     loaded
                 }
             }
         };
-        let bounded = self.bounded(COUNTED);
-        // The time is divided equally between the windows and the warm-up before them.
-        let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
         let sheet = sheet::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
         drop(server);
         let mut sheet = sheet.map_err(|error| error.to_string())?;

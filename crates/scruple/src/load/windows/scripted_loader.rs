@@ -48,6 +48,8 @@ pub struct ScriptedWindow {
     grown: BTreeMap<String, f64>,
     /// The resident memory of the server after the window, in bytes.
     resident: u64,
+    /// The language runtime that collects the server's heap.
+    runtime: Option<String>,
     /// The memory map of the server after the window, as the kernel writes it.
     smaps: String,
     /// The doubts about the window.
@@ -98,13 +100,18 @@ impl Loader for ScriptedLoader {
         Ok(Turn { load, costs: vec![costs] })
     }
 
-    fn sheets(&mut self) -> Vec<Option<Sheet>> {
+    fn sheets(&mut self) -> Vec<Option<Result<Sheet, String>>> {
+        let runtime = |name: &String| self.script.arms.get(name)?.first()?.runtime.clone();
+        let mut runtimes = self.names.iter().map(runtime).collect::<Vec<_>>().into_iter();
         let sheet = |(windows, maps): (Vec<sheet::Window>, Vec<MemoryMap>)| {
+            let runtime = runtimes.next().flatten();
             let keys = windows.first().map(|window| &window.grown).filter(|grown| !grown.is_empty())?;
             let known: Vec<Reading> =
                 keys.iter().filter_map(|(key, _)| Some(Reading::of(metric(key)?, 0.0, "script"))).collect();
             let maps = (maps.first().cloned().unwrap_or_default(), maps.last().cloned().unwrap_or_default());
-            Some(Sheet::of(&known, windows, &[], maps))
+            let mut sheet = Sheet::of(&known, windows, &[], maps);
+            sheet.growth.iter_mut().for_each(|growth| growth.collected_by.clone_from(&runtime));
+            Some(Ok(sheet))
         };
         std::mem::take(&mut self.taken).into_iter().zip(std::mem::take(&mut self.maps)).map(sheet).collect()
     }

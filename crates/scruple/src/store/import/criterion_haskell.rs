@@ -53,8 +53,12 @@ fn arm(report: &CriterionReport) -> Result<Arm, ImportError> {
         report.batches.iter().map(cell).collect()
     };
     let iterations: Vec<f64> = column("iters")?.into_iter().flatten().collect();
-    if iterations.len() != report.batches.len() || iterations.iter().any(|count| *count < 1.0) {
+    if iterations.len() != report.batches.len() {
         return Err(ImportError::of(&report.name, "a batch does not say how many iterations it had"));
+    }
+    if let Some(batch) = iterations.iter().position(|count| *count < 1.0) {
+        let what = format!("batch {} of {} has no iterations", batch + 1, iterations.len());
+        return Err(ImportError::of(&report.name, what));
     }
     for (key, name) in [("time.wall", "time"), ("time.cpu", "cpuTime")] {
         let column: Vec<f64> = column(name)?.into_iter().flatten().collect();

@@ -88,8 +88,17 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
     };
     if let Some(text) = &folder.sample {
         let batches: Batches = serde_json::from_str(text).map_err(within("sample.json"))?;
-        if batches.iters.len() != batches.times.len() || batches.iters.iter().any(|count| *count < 1.0) {
-            return Err(ImportError::of(&arm.name, "its numbers of iterations and of times differ"));
+        if batches.iters.len() != batches.times.len() {
+            let (iterations, times) = (batches.iters.len(), batches.times.len());
+            let what = format!("it has iterations of {iterations} batches and times of {times}");
+            return Err(ImportError::of(&arm.name, what));
+        }
+        if batches.iters.is_empty() {
+            return Err(ImportError::of(&arm.name, "it has no batches"));
+        }
+        if let Some(batch) = batches.iters.iter().position(|count| *count < 1.0) {
+            let what = format!("batch {} of {} has no iterations", batch + 1, batches.iters.len());
+            return Err(ImportError::of(&arm.name, what));
         }
         let readings = batches.times.iter().zip(&batches.iters).map(|(time, n)| time / n).collect();
         add(&mut arm, "time.wall", Quality::Noisy, "criterion.rs, each batch", readings)?;

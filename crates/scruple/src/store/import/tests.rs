@@ -228,6 +228,19 @@ fn criterion_rs_gives_every_batch_with_the_value_as_parameter() {
 }
 
 #[test]
+fn a_batch_without_iterations_is_named() {
+    let why = |text: &str| read(recognise(text).expect("recognised"), text).expect_err("wrong").to_string();
+    let text = r#"{"sampling_mode": "Flat", "iters": [1.0, 0.0], "times": [5.0, 6.0]}"#;
+    assert_eq!(why(text), "‘benchmark’: batch 2 of 2 has no iterations");
+    let empty = text.replace("[1.0, 0.0]", "[]").replace("[5.0, 6.0]", "[]");
+    assert_eq!(why(&empty), "‘benchmark’: it has no batches");
+    assert_eq!(
+        why(&text.replace("[1.0, 0.0]", "[1.0]")),
+        "‘benchmark’: it has iterations of 1 batches and times of 2"
+    );
+}
+
+#[test]
 fn criterion_rs_without_its_sample_gives_the_slope() {
     let only = criterion_rs::CriterionFolder { sample: None, ..folder("plain/new") };
     let imported = criterion_rs::read(&[only]).expect("readable");

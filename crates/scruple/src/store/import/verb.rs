@@ -50,7 +50,9 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         }
         match path.parent().filter(|_| format == Format::CriterionRs && path != Path::new("-")) {
             Some(folder) => {
-                folders.insert(folder.to_owned());
+                // The parent of a name without a folder is empty, and means the working folder.
+                let here = folder.as_os_str().is_empty();
+                folders.insert(if here { PathBuf::from(".") } else { folder.to_owned() });
             }
             None => {
                 let imported = super::read(format, &text).map_err(|error| refusal(path, format, &error))?;

@@ -417,6 +417,11 @@ fn suites_and_servers_are_gated_with_their_own_words() {
     let answer = place.run(["check", "bench", "--baseline", "last", "--", "true"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("name the other build with --against"), "{}", answer.exchange());
+    for words in [["check", "run", "--no-store", "true"], ["check", "load", "--no-store", ":9"]] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains("has nothing to be compared with"), "{}", answer.exchange());
+    }
     let old = fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
     let against: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
     let suite = |case: &str| {

@@ -54,3 +54,17 @@ fn builds_launches_and_time_of_a_whole_history_are_announced_with_what_they_are_
     assert!(line.starts_with(&format!("up to 3 builds and {launches} launches: about ")), "{second}");
     assert!(line.contains("what another history of this repository recorded"), "{second}");
 }
+
+#[test]
+fn a_version_without_build_steps_is_not_said_to_be_built() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for text in ["one", "two"] {
+        repository.write("data", text);
+        repository.commit(text);
+    }
+    let answer = place.run(["history", "--repo", "repo", "--rounds", "2", "--", "cat", "data"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stderr.contains("version 1 of 2 copied: "), "{}", answer.stderr);
+    assert!(!answer.stderr.contains(" built in "), "{}", answer.stderr);
+}

@@ -2,6 +2,7 @@
 
 mod delayed;
 mod exports;
+mod memory;
 mod pages;
 pub mod planted;
 mod refusals;
@@ -161,62 +162,6 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
     let each = at(&answer, "/load/servers/0/cost/2/each/value").as_f64().expect("a number");
     assert!((each - 30_000.0).abs() < 1e-6, "{each}");
     assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), true);
-}
-
-/// The text of `/proc/PID/smaps` for a server with `heap` kilobytes of heap.
-fn smaps(heap: u64) -> String {
-    let mapping = |head: &str, resident: u64, field: &str| {
-        format!(
-            "{head}\nSize: {resident} kB\nRss: {resident} kB\nPss: {resident} kB\n{field}: {resident} kB\n"
-        )
-    };
-    mapping("1000-2000 r-xp 00000000 08:01 1 /bin/server", 400, "Shared_Clean")
-        + &mapping("2000-3000 rw-p 00000000 08:01 1 /bin/server", 8, "Private_Dirty")
-        + &mapping("3000-9000 rw-p 00000000 00:00 0 [heap]", heap, "Private_Dirty")
-}
-
-#[test]
-fn the_memory_map_is_shown_before_and_after() {
-    let place = Place::new();
-    let windows: Vec<Value> = [100, 2000, 3000]
-        .iter()
-        .map(|heap| {
-            let requests = 1000 + heap;
-            json!({"span": requests, "response": [[200, requests]], "grown": {"time.cpu": requests * 30_000},
-                "resident": heap * 1024, "smaps": smaps(*heap)})
-        })
-        .collect();
-    script(&place, &[("new", windows)]);
-    let words = ["--warm-up", "off", "--windows", "3", "--with", "memory-map", "--export", "page.html"];
-    let shown = place.run(load(&words)).stdout;
-    let table = shown.split_once("Memory map").map_or("", |(_, table)| table);
-    assert_snapshot!(table, @"
-    before and after
-                                                  resident                private dirty
-                       perm     before      after     more     before    after     more
-       from files            418    kB  418    kB  0    B     8.19 kB  8.19 kB  0    B
-         code          r-xp  410    kB  410    kB  0    B     0    B   0    B   0    B
-         data          rw-p    8.19 kB    8.19 kB  0    B     8.19 kB  8.19 kB  0    B
-       without a file        102    kB    3.07 MB  2.97 MB  102    kB  3.07 MB  2.97 MB
-         heap          rw-p  102    kB    3.07 MB  2.97 MB  102    kB  3.07 MB  2.97 MB
-       all                   520    kB    3.49 MB  2.97 MB  111    kB  3.08 MB  2.97 MB
-    ");
-    assert!(place.read("page.html").contains("Memory map before and after"));
-    let answer =
-        place.run(load(&["--warm-up", "off", "--windows", "3", "--json", "--export", "page.html"])).json();
-    let rows = |side: &str| {
-        at(&answer, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows").clone()
-    };
-    let heap = |side: &str| {
-        rows(side).iter().find(|row| row["class"] == "heap").expect("a heap")["private_dirty"].clone()
-    };
-    assert_eq!((heap("before"), heap("after")), (102_400.into(), 3_072_000.into()));
-    assert!(place.read("page.html").contains("<details><summary>Memory map before and after"));
-    let words = ["--warm-up", "off", "--windows", "3", "--with", "memory-map", "--label", "kept"];
-    assert_eq!(place.run(load(&words)).code, 0);
-    let stored = place.run(["report", "kept", "-o", "stored.html"]);
-    assert_eq!(stored.code, 0, "{}", stored.exchange());
-    assert!(place.read("stored.html").contains("<details><summary>Memory map before and after"));
 }
 
 #[test]

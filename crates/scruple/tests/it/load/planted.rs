@@ -6,7 +6,8 @@ use scruple_core::unit;
 use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: for each request, makes STEPS steps and keeps LEAK bytes. At every hundredth request
-/// it sleeps for PAUSE milliseconds, or does not answer at all if PAUSE is negative.
+/// it sleeps for PAUSE milliseconds, or does not answer at all if PAUSE is negative. A fifth argument is the number of
+/// blocks that it allocates and frees for each connection.
 pub const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -16,9 +17,9 @@ pub const SERVER: &str = r#"
 #include <unistd.h>
 static void leave(int signal) { (void)signal; exit(0); }
 int main(int argc, char **argv) {
-    (void)argc;
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
     long steps = atol(argv[2]), leak = atol(argv[3]), pause = atol(argv[4]), served = 0;
+    long blocks = argc > 5 ? atol(argv[5]) : 0;
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
     int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
     place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -29,6 +30,7 @@ int main(int argc, char **argv) {
     for (;;) {
         char text[4096];
         int stream = accept(listener, 0, 0);
+        for (long block = 0; block < blocks; block++) { char *volatile unused = malloc(16); free(unused); }
         while (read(stream, text, sizeof text) > 0) {
             for (volatile long step = 0; step < steps; step++) {}
             if (leak) { char *kept = malloc(leak); if (kept) memset(kept, 1, leak); }
@@ -70,6 +72,17 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     assert!((100.0..102.0).contains(&mallocs), "{mallocs}");
     let tight = load(&place, "6000", ["0", "0", "0"], &[]).json();
     assert_eq!(at(&tight, "/load/servers/0/memory/0/leak"), false);
+}
+
+#[test]
+fn allocations_of_a_connection_are_not_those_of_its_requests() {
+    let place = Place::new();
+    let (port, server) = (free_port(), place.compile("server", SERVER, &[]).display().to_string());
+    let url = format!(":{port}");
+    let words = ["load", &url, "--json", "--no-store", "-c", "1", "--rate", "200", "-d", "1s"];
+    let answer = place.run(words.into_iter().chain(["--", &server, &port, "0", "1", "0", "1000"])).json();
+    let mallocs = at(&answer, "/arms/0/metrics/request.malloc.count/estimate").as_f64().expect("a number");
+    assert!((1.0..1.1).contains(&mallocs), "one for each request: {mallocs}");
 }
 
 #[test]
