@@ -20,7 +20,6 @@ pub mod launcher;
 pub mod load;
 pub mod memory_map;
 pub mod own_environment;
-pub mod own_group;
 mod process_stat;
 pub mod program;
 pub mod program_origin;

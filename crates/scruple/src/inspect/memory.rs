@@ -10,7 +10,6 @@ use crate::render::json;
 use crate::render::output;
 use scruple_core::memory_map::MemoryCourse;
 use scruple_measure::memory_map::{self, WatchedProcesses};
-use scruple_measure::own_group::OwnGroup;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -62,7 +61,6 @@ fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
 /// Watches the process until the time is over, the process ends, or the user interrupts.
 fn watch(pid: i32, watched: WatchedProcesses, time: Duration) -> Result<MemoryCourse, Fault> {
     let interrupted = new_run::interruption_flag()?;
-    let _group = OwnGroup::apart_from(pid);
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = Instant::now() + time;
     Ok(std::thread::scope(|scope| {

@@ -13,7 +13,6 @@ use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
     self, Address, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
 };
-use scruple_measure::own_group::OwnGroup;
 use std::cell::RefCell;
 use std::net::ToSocketAddrs;
 use std::rc::Rc;
@@ -24,8 +23,6 @@ use std::time::Duration;
 /// The servers of a run. Those that were started here are ended when the value is dropped.
 pub struct Engine {
     servers: Vec<RunningServer>,
-    /// Keeps Ctrl-C away from servers that were not started here.
-    _group: Option<OwnGroup>,
     /// The process on the node of the servers, if that is a different one.
     link: Option<Rc<RefCell<RemoteServer>>>,
     interrupted: Arc<AtomicBool>,
@@ -101,7 +98,7 @@ impl Engine {
             let accounts = (known && observed.cost).then(distant);
             servers.push(RunningServer { side, started: None, accounts, session: None, loaded: false });
         }
-        Ok(Engine { servers, _group: None, link: Some(link), interrupted })
+        Ok(Engine { servers, link: Some(link), interrupted })
     }
 
     /// Starts servers if necessary, and finds the processes of the others.
@@ -113,7 +110,7 @@ impl Engine {
         observed: ObservedServer,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Engine, Fault> {
-        let (mut servers, mut group) = (Vec::new(), None);
+        let mut servers = Vec::new();
         let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
         for (index, side) in sides.iter().enumerate() {
             if let Some(nginx) = &side.yardstick {
@@ -124,8 +121,6 @@ impl Engine {
             }
             let started = start(side, observed.patience, &interrupted)?;
             let pid = observed.pid.filter(|_| index + 1 == subjects);
-            let running = || pid.or_else(|| listener(&side.target));
-            group = group.or_else(|| OwnGroup::apart_from(started.is_none().then(running)??));
             let tree = match (observed.cost, &started, pid) {
                 (false, ..) => None,
                 (true, Some(server), _) => Some(ProcessTree::of(server.pid()).map_err(Fault::program)?),
@@ -143,7 +138,7 @@ impl Engine {
                 loaded: false,
             });
         }
-        Ok(Engine { servers, _group: group, link: None, interrupted })
+        Ok(Engine { servers, link: None, interrupted })
     }
 
     /// Whether the processes of any server are known.
