@@ -40,10 +40,10 @@ fn linked_by_lld() -> bool {
     let of_the_compiler = env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link");
     env::var("TARGET").as_deref() == Ok(target)
         && of_the_compiler
-        && said(&env::var("RUSTC").unwrap_or_default(), &["--version"])
+        && output_of(&env::var("RUSTC").unwrap_or_default(), &["--version"])
             .and_then(|version| version.split('.').nth(1)?.parse::<u32>().ok())
             .is_some_and(|minor| minor >= LINKER_SINCE)
-        && said(&env::var("RUSTC").unwrap_or_default(), &["--print", "sysroot"]).is_some_and(|root| {
+        && output_of(&env::var("RUSTC").unwrap_or_default(), &["--print", "sysroot"]).is_some_and(|root| {
             Path::new(root.trim()).join("lib/rustlib").join(target).join("bin/gcc-ld/ld.lld").exists()
         })
 }
@@ -51,12 +51,12 @@ fn linked_by_lld() -> bool {
 /// Whether this machine's C library reads packed relocations. A program that is built here then needs one that does.
 fn has_packed_relocations() -> bool {
     env::var("HOST") == env::var("TARGET")
-        && said("getconf", &["GNU_LIBC_VERSION"])
+        && output_of("getconf", &["GNU_LIBC_VERSION"])
             .and_then(|version| version.trim().rsplit('.').next()?.parse::<u32>().ok())
             .is_some_and(|minor| minor >= PACKED_SINCE)
 }
 
-fn said(program: &str, words: &[&str]) -> Option<String> {
+fn output_of(program: &str, words: &[&str]) -> Option<String> {
     let output = Command::new(program).args(words).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -135,8 +135,8 @@ impl Environments {
     /// Sentences that a reader needs before any figure: which differences there are, and what they mean for these
     /// metrics, by their titles.
     pub fn sentences(&self, metrics: &[Metric]) -> Vec<String> {
-        let mut said = vec![self.what_differs()];
-        said.extend(self.other_commands());
+        let mut sentences = vec![self.what_differs()];
+        sentences.extend(self.other_commands());
         let titles = |wanted: fn(&Comparability) -> bool| -> Vec<&str> {
             let all = metrics.iter().filter(|metric| wanted(&self.comparability(metric)));
             all.map(|metric| metric.title.as_ref()).collect()
@@ -149,9 +149,9 @@ impl Environments {
                 true => "programs of different architectures do different work",
                 false => "times of different machines cannot be compared",
             };
-            said.push(format!("Not compared: {}, since {why}.", lost.join(", ")));
+            sentences.push(format!("Not compared: {}, since {why}.", lost.join(", ")));
             if !kept.is_empty() {
-                said.push(format!(
+                sentences.push(format!(
                     "Compared: {}, which are counted, and do not depend on the machine while architecture and toolchain are \
                      the same.",
                     kept.join(", ")
@@ -159,15 +159,15 @@ impl Environments {
             }
         }
         if !clouded.is_empty() {
-            said.push(format!("A difference in {} may come from the environments.", clouded.join(", ")));
+            sentences.push(format!("A difference in {} may come from the environments.", clouded.join(", ")));
         }
         if self.same_programs && self.commands.is_empty() {
-            said.push(
+            sentences.push(
                 "Both runs weighed the same program files, byte for byte: a difference does not come from the program."
                     .to_owned(),
             );
         }
-        said
+        sentences
     }
 
     /// Says which commands differ, since the runs then measured different work under one name.
@@ -406,14 +406,14 @@ mod tests {
                 warnings: Vec::new(),
             }
         };
-        let said = |left: &Run, right: &Run| Environments::of(left, right).sentences(&[]).join(" ");
+        let text = |left: &Run, right: &Run| Environments::of(left, right).sentences(&[]).join(" ");
         let plain = of("sort words.txt", 0);
-        let again = said(&plain, &of("sort words.txt", 1));
+        let again = text(&plain, &of("sort words.txt", 1));
         assert!(
             again.contains("a difference does not come from the program") && !again.contains("commands"),
             "{again}"
         );
-        let unique = said(&plain, &of("sort -u words.txt", 1));
+        let unique = text(&plain, &of("sort -u words.txt", 1));
         assert!(
             unique.contains("The commands differ: ‘sort words.txt’, then ‘sort -u words.txt’."),
             "{unique}"
@@ -430,9 +430,9 @@ mod tests {
         let apart = between(provenance("epyc/2/x86_64", "6.1"), busy);
         let names: Vec<&str> = apart.differences.iter().map(|one| one.name.as_str()).collect();
         assert_eq!(names, ["the variable MALLOC_ARENA_MAX", "the load"]);
-        let said = apart.sentences(&[metric("time.wall").expect("a metric").clone()]);
+        let text = apart.sentences(&[metric("time.wall").expect("a metric").clone()]);
         assert_eq!(
-            said,
+            text,
             [
                 "The runs were taken 2 days apart, in environments that differ: the variable MALLOC_ARENA_MAX (nothing noted, then ‘1’), the load (‘0.0’, then ‘12.0’).",
                 "A difference in wall may come from the environments."

@@ -85,9 +85,9 @@ fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {
     let sample = subject(run, &judged.reference)?.sample(&judged.metric)?;
     let metric = declaration(&judged.metric, arm.sample(&judged.metric)?);
     let name = without_version(arm).to_owned();
-    let said = outcome(&judged.comparison, &metric);
+    let decided = outcome(&judged.comparison, &metric);
     let weight = weight(&metric, sample, run.terms.margin, rules);
-    let accepted = (said == GateOutcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
+    let accepted = (decided == GateOutcome::Regression).then(|| accepted(rules, &name, &metric)).flatten();
     Some(Finding {
         subject: name,
         reference: judged.reference.clone(),
@@ -96,7 +96,7 @@ fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {
         comparison: Some(judged.comparison.clone()),
         gates: weight.gates,
         varies: weight.varies,
-        outcome: if accepted.is_some() { GateOutcome::Accepted } else { said },
+        outcome: if accepted.is_some() { GateOutcome::Accepted } else { decided },
         why: accepted.or(judged.comparison.evidence.why().map(|why| why.to_string())),
     })
 }

@@ -275,13 +275,13 @@ fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
     }
     let wall = &wall.comparison;
     let better_known = cpu.half_width() <= wall.half_width() / 2.0;
-    let told = cpu.verdict != Verdict::CantTell && cpu.verdict != wall.verdict;
+    let cpu_decides = cpu.verdict != Verdict::CantTell && cpu.verdict != wall.verdict;
     let sharper = 2.0 * wall.half_width() > BLUR
         && cpu.verdict == wall.verdict
         && cpu.direction == wall.direction
         && matches!((wall.interval(), cpu.interval()), (Some(wall), Some(cpu)) if wall.low <= cpu.low && cpu.high <= wall.high);
     match wall.verdict {
-        Verdict::Same | Verdict::Small => told && better_known,
+        Verdict::Same | Verdict::Small => cpu_decides && better_known,
         Verdict::Different => sharper && better_known,
         Verdict::CantTell => false,
     }

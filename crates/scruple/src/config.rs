@@ -228,16 +228,16 @@ mod tests {
     }
     #[test]
     fn an_unknown_key_is_compared_with_those_of_its_table() {
-        let told = |text: &str| Config::parse(Path::new("f"), text).err().map(|fault| fault.to_string());
-        let told = |text: &str| told(text).expect("an unknown key");
+        let fault = |text: &str| Config::parse(Path::new("f"), text).err().map(|fault| fault.to_string());
+        let fault = |text: &str| fault(text).expect("an unknown key");
         let of_command = "[[command]]\nname = 'one'\nrun = 'true'\n";
-        assert!(told(&format!("{of_command}prepair = 'sync'\n")).contains("did you mean ‘prepare’?"));
+        assert!(fault(&format!("{of_command}prepair = 'sync'\n")).contains("did you mean ‘prepare’?"));
         assert!(
-            !told(&format!("{of_command}comand = 'x'\n")).contains("did you mean"),
+            !fault(&format!("{of_command}comand = 'x'\n")).contains("did you mean"),
             "the table has no such key"
         );
-        assert!(told("[[comand]]\nname = 'one'\n").contains("did you mean ‘command’?"));
-        assert!(told("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
+        assert!(fault("[[comand]]\nname = 'one'\n").contains("did you mean ‘command’?"));
+        assert!(fault("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
     }
     #[test]
     fn metadata_of_other_programs_is_ignored() {

@@ -64,7 +64,7 @@ impl Refused {
     /// Creates the error for the user, with what was tried and git's message.
     pub fn fault(self, tried: &str) -> Fault {
         match self {
-            Refused::Said(said) => Fault::usage(format!("{tried}: {said}")),
+            Refused::Said(message) => Fault::usage(format!("{tried}: {message}")),
             Refused::NoGit(fault) => fault,
         }
     }

@@ -107,8 +107,8 @@ mod tests {
         let tests = std::env::current_exe().expect("this program");
         let words = ["--exact", "tests::defect_of_a_thread", "--ignored", "--nocapture"];
         let output = std::process::Command::new(tests).args(words).output().expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(Code::Internal as i32), "{said}");
-        assert!(said.contains("a defect of Scruple") && said.contains("main.rs"), "{said}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(Code::Internal as i32), "{text}");
+        assert!(text.contains("a defect of Scruple") && text.contains("main.rs"), "{text}");
     }
 }

@@ -120,13 +120,13 @@ fn one_bad_file_imports_none() {
     let text = std::fs::read_to_string(golden("pytest-benchmark/report.json")).expect("readable");
     std::fs::write(&cut, &text[..text.len() / 2]).expect("written");
     let good = place.path("hyperfine/params.json");
-    let said = place.refused(&["store", "import", &good, "cut.json"]);
+    let message = place.refused(&["store", "import", &good, "cut.json"]);
     assert!(
-        said.starts_with("error: cannot import ‘cut.json’ as results of pytest-benchmark: line "),
-        "{said}"
+        message.starts_with("error: cannot import ‘cut.json’ as results of pytest-benchmark: line "),
+        "{message}"
     );
-    assert!(said.contains("the text ends in the middle"), "{said}");
-    assert!(said.contains("--benchmark-json=FILE. Nothing was imported"), "{said}");
+    assert!(message.contains("the text ends in the middle"), "{message}");
+    assert!(message.contains("--benchmark-json=FILE. Nothing was imported"), "{message}");
     assert!(!place.0.path().join("store.db").exists());
 }
 

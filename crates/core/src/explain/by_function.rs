@@ -156,7 +156,7 @@ impl FunctionDifference {
     /// part, whose size is the sum of both.
     pub fn reported(&self) -> Vec<DifferencePart> {
         let mut rest = self.parts.clone();
-        let mut told = Vec::new();
+        let mut parts = Vec::new();
         while !rest.is_empty() {
             let part = rest.remove(0);
             let sum = |other: &DifferencePart| (part.delta + other.delta).abs();
@@ -174,7 +174,7 @@ impl FunctionDifference {
                 .enumerate()
                 .filter(|(_, other)| is_match(other))
                 .min_by(|(_, one), (_, other)| sum(one).total_cmp(&sum(other)));
-            told.push(match best.map(|(place, _)| place) {
+            parts.push(match best.map(|(place, _)| place) {
                 None => part,
                 Some(place) => {
                     let other = rest.remove(place);
@@ -182,8 +182,8 @@ impl FunctionDifference {
                 }
             });
         }
-        sorting::by(&mut told, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
-        told
+        sorting::by(&mut parts, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+        parts
     }
 
     /// Whether the difference may be variation from launch to launch.

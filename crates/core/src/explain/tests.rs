@@ -123,9 +123,9 @@ fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
     let parts: Vec<(PartKind, f64)> = row.parts.iter().map(|part| (part.kind, part.delta)).collect();
     assert_eq!(parts, [(PartKind::Gone, -5_000.0), (PartKind::Own, 4_900.0)]);
     // They are reported as one: own code instead of calls of `hash`.
-    let told = row.reported();
-    let one = (told[0].kind, told[0].callee.as_deref(), told[0].instead_of.as_deref(), told[0].delta);
-    assert_eq!((told.len(), one), (1, (PartKind::Replaced, None, Some("hash"), -100.0)));
+    let parts = row.reported();
+    let one = (parts[0].kind, parts[0].callee.as_deref(), parts[0].instead_of.as_deref(), parts[0].delta);
+    assert_eq!((parts.len(), one), (1, (PartKind::Replaced, None, Some("hash"), -100.0)));
 }
 
 #[test]
@@ -180,9 +180,9 @@ fn a_call_that_replaced_another_is_reported_together_with_it() {
     let found = explained(&tree(&first), &tree(&second), &["parse", "print", "printed"]);
     let row = &found.rows[0];
     assert_eq!((row.name.as_str(), row.delta), ("parse", 1_200.0), "{found:#?}");
-    let told: Vec<_> = row.reported().into_iter().map(|part| (part.kind, part.callee, part.delta)).collect();
+    let parts: Vec<_> = row.reported().into_iter().map(|part| (part.kind, part.callee, part.delta)).collect();
     let replaced = (PartKind::Replaced, Some("printed".to_owned()), 900.0);
-    assert_eq!(told, [replaced, (PartKind::Own, None, 300.0)], "{row:#?}");
+    assert_eq!(parts, [replaced, (PartKind::Own, None, 300.0)], "{row:#?}");
     // A new call that costs far more than the old one is no replacement.
     let second = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "printed", 500, 90_000)];
     let found = explained(&tree(&first), &tree(&second), &["parse", "print", "printed"]);

@@ -187,8 +187,8 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
     for arm in arms {
         let varies = |name: &str| values[&(arm.name.clone(), name.to_owned())].len() > 1;
         let varying = arm.params.iter().filter(|(name, _)| varies(name));
-        let told: Vec<String> = varying.map(|(name, value)| format!("{name}={value}")).collect();
-        if told.is_empty() {
+        let settings: Vec<String> = varying.map(|(name, value)| format!("{name}={value}")).collect();
+        if settings.is_empty() {
             named.push(arm);
             continue;
         }
@@ -196,7 +196,7 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
             arm.figures.clone().into_iter().partition(
                 |(_, figure)| matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build),
             );
-        let name = format!("{} ({})", arm.name, told.join(", "));
+        let name = format!("{} ({})", arm.name, settings.join(", "));
         named.push(Cow::Owned(Arm { name, figures: own, ..arm.as_ref().clone() }));
         if !build.is_empty() {
             named.push(Cow::Owned(Arm { figures: build, ..arm.into_owned() }));

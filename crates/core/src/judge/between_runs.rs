@@ -123,21 +123,21 @@ mod tests {
     #[test]
     fn wall_time_of_two_runs_differs_by_more_than_may_have_been_waiting() {
         let quiet = command(10.0, &[("time.wait", Some(0.0))]);
-        let told = |share: f64, factor: f64| {
+        let verdict = |share: f64, factor: f64| {
             judged(&quiet, &command(10.0 * factor, &[("time.wait", Some(share))]), "time.wall").0
         };
-        assert_eq!((told(0.0, 1.5), told(0.1, 1.5)), (Verdict::Different, Verdict::Different));
-        assert_ne!(told(0.5, 1.9), Verdict::Different);
-        assert_eq!(told(0.5, 3.0), Verdict::Different);
+        assert_eq!((verdict(0.0, 1.5), verdict(0.1, 1.5)), (Verdict::Different, Verdict::Different));
+        assert_ne!(verdict(0.5, 1.9), Verdict::Different);
+        assert_eq!(verdict(0.5, 3.0), Verdict::Different);
     }
 
     #[test]
     fn where_waiting_is_not_known_the_pressure_on_all_cores_bounds_it() {
         let threads =
             |wall: f64, pressure| command(wall, &[("time.wait", None), ("time.contended", Some(pressure))]);
-        let told = |share| judged(&threads(10.0, 0.0), &threads(50.0, share), "time.wall").0;
-        assert_eq!((told(0.0), told(0.7)), (Verdict::Different, Verdict::Different));
-        assert_ne!(told(0.9), Verdict::Different, "all of it may have been waiting");
+        let verdict = |share| judged(&threads(10.0, 0.0), &threads(50.0, share), "time.wall").0;
+        assert_eq!((verdict(0.0), verdict(0.7)), (Verdict::Different, Verdict::Different));
+        assert_ne!(verdict(0.9), Verdict::Different, "all of it may have been waiting");
         let unknown = command(50.0, &[("time.wait", None), ("time.contended", None)]);
         let quiet = threads(10.0, 0.0);
         assert_eq!(judged(&quiet, &unknown, "time.wall"), (Verdict::CantTell, Some(Why::UnknownWaiting)));
@@ -151,9 +151,9 @@ mod tests {
                 &[("time.wait", None), ("time.contended", Some(pressure)), ("gc.time", Some(share))],
             )
         };
-        let told = |pressure| judged(&collects(0.1, 0.0), &collects(0.3, pressure), "gc.time").0;
-        assert_eq!((told(0.0), told(0.5)), (Verdict::Different, Verdict::Different));
-        assert_ne!(told(0.8), Verdict::Different);
+        let verdict = |pressure| judged(&collects(0.1, 0.0), &collects(0.3, pressure), "gc.time").0;
+        assert_eq!((verdict(0.0), verdict(0.5)), (Verdict::Different, Verdict::Different));
+        assert_ne!(verdict(0.8), Verdict::Different);
     }
 
     /// Three processes of a case and its tare, on a core with this cycle, and with additions that take so many cycles.
@@ -170,17 +170,17 @@ mod tests {
     #[test]
     fn times_of_cases_in_two_runs_differ_by_more_than_the_core_explains() {
         let (reference, of_reference) = case(100.0, 0.25, 2_700.0);
-        let told = |time: f64, cycle: f64, additions: f64| {
+        let verdict = |time: f64, cycle: f64, additions: f64| {
             let (case, tare) = case(time, cycle, additions);
             let tares = Some((&of_reference, &tare));
             let pair = Pair { tares, ..Pair::new(&reference, &case, false) };
             let found = compare_pairs(&[pair], &Terms::default());
             found.iter().find(|one| one.metric == "time.wall").expect("judged").comparison.verdict
         };
-        assert_eq!(told(117.0, 0.25, 2_700.0), Verdict::Different);
-        assert_ne!(told(117.0, 0.30, 2_700.0), Verdict::Different, "the clock");
-        assert_ne!(told(180.0, 0.25, 3_700.0), Verdict::Different, "another hardware thread");
-        assert_eq!(told(230.0, 0.25, 3_700.0), Verdict::Different);
+        assert_eq!(verdict(117.0, 0.25, 2_700.0), Verdict::Different);
+        assert_ne!(verdict(117.0, 0.30, 2_700.0), Verdict::Different, "the clock");
+        assert_ne!(verdict(180.0, 0.25, 3_700.0), Verdict::Different, "another hardware thread");
+        assert_eq!(verdict(230.0, 0.25, 3_700.0), Verdict::Different);
     }
 
     #[test]

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn twice_as_long_is_different_and_the_interval_holds_it() {
-        let (mut held, mut told) = (0, 0);
+        let (mut held, mut decided) = (0, 0);
         for seed in 0..80 {
             let twice: Requests = requests(seed + 5000, 0.0, 0.5)
                 .iter()
@@ -321,8 +321,8 @@ mod tests {
                 .collect();
             let found = compared(&requests(seed, 0.0, 0.5), &twice);
             held += u32::from(found.interval().is_some_and(|i| i.low <= 2.0 && 2.0 <= i.high));
-            told += u32::from(found.verdict == Verdict::Different);
+            decided += u32::from(found.verdict == Verdict::Different);
         }
-        assert!(held >= 74 && told >= 74, "{held} and {told} of 80");
+        assert!(held >= 74 && decided >= 74, "{held} and {decided} of 80");
     }
 }

@@ -103,11 +103,11 @@ fn two_per_cent(tries: u64) {
         let (mut found, mut wrong, mut outside) = (0.0, 0.0, 0.0);
         for number in 0..tries {
             let (reference, arm) = blocks(&mut Pcg::with_stream(77, number), noise, n, 1.02);
-            let said = compare_noisy(&reference, &arm, true, 0.01, 0.95);
-            found += f64::from(u8::from(said.direction == Some(Direction::Worse)));
-            outside += f64::from(u8::from(said.verdict == Verdict::Different));
+            let comparison = compare_noisy(&reference, &arm, true, 0.01, 0.95);
+            found += f64::from(u8::from(comparison.direction == Some(Direction::Worse)));
+            outside += f64::from(u8::from(comparison.verdict == Verdict::Different));
             wrong += f64::from(u8::from(
-                said.direction == Some(Direction::Better) || said.verdict == Verdict::Same,
+                comparison.direction == Some(Direction::Better) || comparison.verdict == Verdict::Same,
             ));
         }
         let per_cent = |count: f64| 100.0 * count / tries as f64;
@@ -171,7 +171,7 @@ fn tables(tries: u64) {
         let wrong = share(tries, 80, |pcg| {
             let arms: Vec<_> = (0..10).map(|_| blocks(pcg, Noise::Quiet, 20, 1.0)).collect();
             let table: Vec<NoisyRow> = arms.iter().map(|(r, a)| entry(r, a, margin)).collect();
-            compare_many(&table, 0.95).iter().any(|said| said.verdict == Verdict::Different)
+            compare_many(&table, 0.95).iter().any(|comparison| comparison.verdict == Verdict::Different)
         });
         println!(
             "ten identical programs in one table, margin {margin}: any different in {:.1} %",

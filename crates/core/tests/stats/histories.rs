@@ -431,8 +431,8 @@ fn one_build_of_each_of_two_versions_does_not_tell_what_builds_cost() {
     for (version, seconds) in [(0, 10.0), (1, 40.0)] {
         read(&mut history, "parse", "build.time", version, &[seconds * 1e9], &[0]);
     }
-    let told = &find_changes(&history).break_even[0];
-    assert!(!told.build_surely && told.run_surely && told.runs.is_none());
+    let break_even = &find_changes(&history).break_even[0];
+    assert!(!break_even.build_surely && break_even.run_surely && break_even.runs.is_none());
 }
 
 #[test]

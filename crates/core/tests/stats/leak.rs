@@ -156,7 +156,7 @@ fn no_form_is_taken_for_another_under_noise() {
         (&["slows", "stops"], "a cache", |n| 4e6 + 1000.0 * n.min(4000.0)),
         (&["constant"], "nothing", |_| 4e6),
     ];
-    let mut told = 0;
+    let mut decided = 0;
     for (right, name, of) in forms {
         let mut wrong = 0;
         for seed in 0..400 {
@@ -171,12 +171,12 @@ fn no_form_is_taken_for_another_under_noise() {
                 })
                 .collect();
             let found = word(&judge_growth(&readings, ONE_BYTE));
-            told += u32::from(found != "unknown");
+            decided += u32::from(found != "unknown");
             wrong += u32::from(found != "unknown" && !right.contains(&found));
         }
         assert!(wrong <= 20, "{name}: {wrong} of 400 wrong");
     }
-    assert!(told > 1200, "{told} of 2400 told");
+    assert!(decided > 1200, "{decided} of 2400 decided");
 }
 
 #[test]

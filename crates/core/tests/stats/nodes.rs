@@ -169,12 +169,12 @@ fn a_comparison_that_several_nodes_have_taken_has_the_interval_of_these_nodes_or
             tares: None,
             nodes: Nodes::of(&history.run),
         };
-        let told = over_nodes(&pair, "time.cpu", 0.95).expect("nodes").joined.expect("an interval");
-        assert!((effect.interval.low - told.effect.interval.low).abs() < 1e-4, "{effect:?} {told:?}");
-        assert!((effect.interval.high - told.effect.interval.high).abs() < 1e-4, "{effect:?} {told:?}");
-        assert_eq!(told.of_class, of_class);
+        let effect = over_nodes(&pair, "time.cpu", 0.95).expect("nodes").joined.expect("an interval");
+        assert!((effect.interval.low - effect.effect.interval.low).abs() < 1e-4, "{effect:?} {effect:?}");
+        assert!((effect.interval.high - effect.effect.interval.high).abs() < 1e-4, "{effect:?} {effect:?}");
+        assert_eq!(effect.of_class, of_class);
         let near = |(seen, more): (&f64, &f64)| (seen - 1.0 - more).abs() < 0.005;
-        assert!(told.each.iter().zip(more).all(near), "{told:?}");
+        assert!(effect.each.iter().zip(more).all(near), "{effect:?}");
     }
     // An interval for the class covers what a further node may show. An interval for these nodes does not.
     let wide = judged_over(

@@ -40,11 +40,11 @@ impl GoProcesses {
     /// Handles that a thread is about to exit. Each thread stops there, and the last one sees the final counters.
     pub(super) fn leaves(&mut self, thread: libc::pid_t) {
         let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
-        let Some(told) = self.running.get_mut(&pid) else { return };
+        let Some(latest) = self.running.get_mut(&pid) else { return };
         if let Some(exit) = counters::at_exit(thread, &mut self.layouts)
-            && (told.is_none() || exit.counters.is_ok())
+            && (latest.is_none() || exit.counters.is_ok())
         {
-            *told = Some(Exit { pid, ..exit });
+            *latest = Some(Exit { pid, ..exit });
         }
     }
 

@@ -79,10 +79,10 @@ impl Launcher {
     /// outcome's ending is `Interrupted`.
     pub fn launch(&mut self, launch: &Launch, interrupted: &AtomicBool) -> Result<LaunchResult, LaunchError> {
         wire::send_launch(self.socket.as_fd(), launch)?;
-        let mut told = false;
-        while !wire::readable(self.socket.as_fd(), if told { 50 } else { 500 })? {
+        let mut is_ending = false;
+        while !wire::readable(self.socket.as_fd(), if is_ending { 50 } else { 500 })? {
             if interrupted.load(Ordering::Relaxed) {
-                told = true;
+                is_ending = true;
                 // SAFETY: plain system call. The launcher treats this signal as the order to end the running program.
                 // The signal is repeated until the answer comes, since one that arrives just before the launcher
                 // blocks is not noticed.

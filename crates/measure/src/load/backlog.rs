@@ -20,15 +20,15 @@ const QUEUE: f64 = 5.0;
 /// slowness.
 pub(super) fn backlog_growth(parts: &[RunPart], last_done: i64) -> u64 {
     let middle = |part: &RunPart| (part.from + part.to) as f64 / 2.0;
-    let told: Vec<(f64, u64)> =
+    let waits: Vec<(f64, u64)> =
         parts.iter().filter_map(|part| Some((middle(part), part.least().quantile(0.5)?))).collect();
     let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return 0 };
-    if told.len() < FEWEST {
+    if waits.len() < FEWEST {
         return 0;
     }
-    let quarter = told.len() / 4;
+    let quarter = waits.len() / 4;
     let quietest = |part: &[(f64, u64)]| part.iter().copied().min_by_key(|(_, waited)| *waited);
-    let (Some(early), Some(late)) = (quietest(&told[..quarter]), quietest(&told[told.len() - quarter..]))
+    let (Some(early), Some(late)) = (quietest(&waits[..quarter]), quietest(&waits[waits.len() - quarter..]))
     else {
         return 0;
     };

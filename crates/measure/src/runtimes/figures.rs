@@ -110,26 +110,26 @@ pub const LIVE: &str = "heap.live";
 pub const LIVE_AT_MOST: &str = "heap.live_at_most";
 
 /// The reading of [`LIVE`] or [`LIVE_AT_MOST`] for the whole process tree.
-pub(super) fn live(key: &str, told: &[RuntimeReport], nothing: &str) -> Reading {
+pub(super) fn live(key: &str, reports: &[RuntimeReport], nothing: &str) -> Reading {
     let metric = Metric::custom(key, Unit::Bytes, Quality::Near, Pass::Counting);
-    match total(told, key) {
+    match total(reports, key) {
         Ok(total) => Reading::of(&metric, total.value, &total.source).with_quality(total.quality),
         Err(why) => Reading::absent(&metric, why.unwrap_or_else(|| nothing.to_owned())),
     }
 }
 
 /// The readings of a whole process tree. `nothing` is the reason for absence if no process reported a runtime.
-pub(super) fn readings(told: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
+pub(super) fn readings(reports: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
     let mut readings: Vec<Reading> = COMMON
         .iter()
         .filter_map(|key| metric(key))
-        .map(|metric| match total(told, &metric.key) {
+        .map(|metric| match total(reports, &metric.key) {
             Ok(total) => Reading::of(metric, total.value, &total.source).with_quality(total.quality),
             Err(why) => Reading::absent(metric, why.unwrap_or_else(|| nothing.to_owned())),
         })
         .collect();
     let mut extras: Vec<&RuntimeFigure> = Vec::new();
-    for figure in told.iter().flat_map(|told| told.figures.iter().flatten()) {
+    for figure in reports.iter().flat_map(|reports| reports.figures.iter().flatten()) {
         if metric(figure.key).is_none()
             && ![LIVE, LIVE_AT_MOST].contains(&figure.key)
             && !extras.iter().any(|other| other.key == figure.key)
@@ -139,7 +139,7 @@ pub(super) fn readings(told: &[RuntimeReport], nothing: &str) -> Vec<Reading> {
     }
     for figure in extras {
         let metric = Metric::custom(figure.key, figure.unit.clone(), figure.quality, Pass::Counting);
-        if let Ok(total) = total(told, figure.key) {
+        if let Ok(total) = total(reports, figure.key) {
             readings.push(Reading::of(&metric, total.value, &total.source).with_quality(total.quality));
         }
     }
@@ -153,13 +153,13 @@ struct Total {
 }
 
 /// The total of one metric. The error is why there is none, or `None` if no runtime was recognised at all.
-fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
-    if let Some(why) = partial(told, key) {
+fn total(reports: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
+    if let Some(why) = partial(reports, key) {
         return Err(Some(why));
     }
     let mut total: Option<(f64, Quality)> = None;
     let mut sources: Vec<(Runtime, usize)> = Vec::new();
-    for process in told {
+    for process in reports {
         let Some(figure) = process.figures.iter().flatten().find(|figure| figure.key == key) else {
             continue;
         };
@@ -175,22 +175,22 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
     }
     match total {
         // The clock of some runtimes ticks in milliseconds, but a collection always takes time: 0 means unknown.
-        Some((0.0, _)) if TIMES.contains(&key) && !never_collected(told) => {
-            let word = told.first().map_or("the runtime", |process| process.runtime.word());
+        Some((0.0, _)) if TIMES.contains(&key) && !never_collected(reports) => {
+            let word = reports.first().map_or("the runtime", |process| process.runtime.word());
             Err(Some(format!("{word}: the collections took less than its clock can measure")))
         }
         Some((value, quality)) => {
             let mut source = source(&sources);
-            let without = runtimes_lacking(told, key);
+            let without = runtimes_lacking(reports, key);
             if !without.is_empty() {
                 source.push_str(WITHOUT);
                 source.push_str(&without.join(", "));
             }
             Ok(Total { value, quality, source })
         }
-        None => Err(told.first().map(|process| match &process.missing {
+        None => Err(reports.first().map(|process| match &process.missing {
             Some(why) if process.runtime.counts(key) => why.clone(),
-            _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(told) => {
+            _ if key == "heap.live_max" && process.runtime.counts(key) && never_collected(reports) => {
                 format!("{}: no collection determined what is alive", process.runtime.word())
             }
             _ => process.runtime.lacks(key),
@@ -199,9 +199,9 @@ fn total(told: &[RuntimeReport], key: &str) -> Result<Total, Option<String>> {
 }
 
 /// The runtimes in the tree that never count this, although they may do it.
-fn runtimes_lacking(told: &[RuntimeReport], key: &str) -> Vec<&'static str> {
+fn runtimes_lacking(reports: &[RuntimeReport], key: &str) -> Vec<&'static str> {
     let mut without = Vec::new();
-    for runtime in told.iter().map(|process| process.runtime) {
+    for runtime in reports.iter().map(|process| process.runtime) {
         let may_do_it = runtime.why_not(key).is_some_and(|why| why != NO_COLLECTOR);
         if may_do_it && !without.contains(&runtime.word()) {
             without.push(runtime.word());
@@ -210,16 +210,16 @@ fn runtimes_lacking(told: &[RuntimeReport], key: &str) -> Vec<&'static str> {
     without
 }
 
-fn never_collected(told: &[RuntimeReport]) -> bool {
-    told.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
+fn never_collected(reports: &[RuntimeReport]) -> bool {
+    reports.iter().all(|process| collections(process).is_none_or(|count| count == 0.0))
 }
 
 /// Why a total must be absent; `None` if it may be shown. A partial sum is never shown as the total: one process that
 /// does not report what its runtime counts makes the total absent.
-fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
+fn partial(reports: &[RuntimeReport], key: &str) -> Option<String> {
     let has = |process: &&RuntimeReport| process.figures.iter().flatten().any(|figure| figure.key == key);
-    let any = told.iter().any(|process| has(&process));
-    let silent: Vec<&RuntimeReport> = told
+    let any = reports.iter().any(|process| has(&process));
+    let silent: Vec<&RuntimeReport> = reports
         .iter()
         .filter(|process| process.runtime.counts(key) || [LIVE, LIVE_AT_MOST].contains(&key))
         .filter(|process| match &process.figures {
@@ -234,7 +234,7 @@ fn partial(told: &[RuntimeReport], key: &str) -> Option<String> {
         (Ok(_), Some(why)) => why.to_owned(),
         (Ok(_), None) => format!("{word} did not report it there"),
     };
-    let all = told.iter().filter(|process| process.runtime == first.runtime).count();
+    let all = reports.iter().filter(|process| process.runtime == first.runtime).count();
     Some(match (all, &first.figures) {
         (1, _) => why,
         (_, Err(_)) => format!("{} of {all} {word} processes reported nothing: {why}", silent.len()),

@@ -27,7 +27,7 @@ pub struct Runtimes {
     collect_fully: bool,
     /// The runtimes of programs in the tree that cannot be asked, because nothing can be loaded into them.
     unreached: Vec<String>,
-    told: Vec<RuntimeReport>,
+    reports: Vec<RuntimeReport>,
     logs: Vec<(i32, ghc::log::CollectionLog)>,
     pauses: Vec<(u64, u64)>,
 }
@@ -54,7 +54,7 @@ impl Runtimes {
 
     /// The reports of the processes of the last launch.
     pub fn reports(&self) -> &[RuntimeReport] {
-        &self.told
+        &self.reports
     }
 
     /// The processes of the current launch in which a runtime was found so far. Go programs are not among them.
@@ -68,16 +68,16 @@ impl Runtimes {
     /// # Errors
     /// Fails if a runtime collected without recording the times; says which.
     pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
-        let collected = |told: &&RuntimeReport| {
-            told.figures
+        let collected = |reports: &&RuntimeReport| {
+            reports.figures
                 .as_ref()
                 .is_ok_and(|all| all.iter().any(|one| one.key == "gc.count" && one.value > 0.0))
         };
-        let mut collected = self.told.iter().filter(collected);
-        match collected.clone().find(|told| !told.runtime.tells_when()) {
-            Some(told) => Err(format!("the runtime ({}) does not say when it collects", told.runtime.word())),
+        let mut collected = self.reports.iter().filter(collected);
+        match collected.clone().find(|reports| !reports.runtime.tells_when()) {
+            Some(reports) => Err(format!("the runtime ({}) does not say when it collects", reports.runtime.word())),
             // A program without the agent, or whose runtime refuses, reports only sums.
-            None if collected.any(|told| told.missing.is_some() || told.pid == 0) => {
+            None if collected.any(|reports| reports.missing.is_some() || reports.pid == 0) => {
                 Err("the runtime could not be asked for each collection of this program".to_owned())
             }
             None => Ok(&self.pauses),
@@ -186,13 +186,13 @@ impl Instrument for Runtimes {
 
     fn read(&mut self, outcome: &LaunchResult) -> Vec<Reading> {
         let left = self.place.as_ref().map(|place| agent_records::take(place.folder())).unwrap_or_default();
-        self.told = left
+        self.reports = left
             .records
             .iter()
             .filter(|record| !record.only_executed())
             .map(|it| report_of(it, &left))
             .collect();
-        self.told.extend(of_forks(&left));
+        self.reports.extend(of_forks(&left));
         self.logs = left
             .records
             .iter()
@@ -210,16 +210,16 @@ impl Instrument for Runtimes {
             _ => Some(log),
         });
         if !log.as_ref().is_some_and(|log| log.runtime == Runtime::Go) {
-            self.told.extend(outcome.exits.iter().map(|exit| go::report_of(exit, self.collect_fully)));
+            self.reports.extend(outcome.exits.iter().map(|exit| go::report_of(exit, self.collect_fully)));
             if self.expects_exit && outcome.exits.is_empty() {
-                self.told.push(go::not_stopped());
+                self.reports.push(go::not_stopped());
             }
         }
-        self.told.extend(log);
-        let mut readings = figures::readings(&self.told, &self.nothing);
+        self.reports.extend(log);
+        let mut readings = figures::readings(&self.reports, &self.nothing);
         if self.collect_fully {
             let live = [figures::LIVE, figures::LIVE_AT_MOST];
-            readings.extend(live.map(|key| figures::live(key, &self.told, &self.nothing)));
+            readings.extend(live.map(|key| figures::live(key, &self.reports, &self.nothing)));
         }
         let lacking = match (&self.unreached[..], left.not_followed) {
             ([], 0) => None,
@@ -268,13 +268,13 @@ fn of_forks(left: &AgentOutput) -> Vec<RuntimeReport> {
     let known = |answer: &HookFile| {
         left.records.iter().any(|record| (record.runtime, record.pid) == (answer.runtime, answer.pid))
     };
-    let mut told: Vec<RuntimeReport> = Vec::new();
+    let mut reports: Vec<RuntimeReport> = Vec::new();
     for answer in left.answers.iter().filter(|answer| !known(answer)) {
         let (runtime, pid) = (answer.runtime, answer.pid);
         let figures = (runtime.adapter().figures_of)(&AgentRecord::of_fork(runtime, pid), &[answer]);
-        told.push(RuntimeReport { runtime, pid, figures, missing: None });
+        reports.push(RuntimeReport { runtime, pid, figures, missing: None });
     }
-    told
+    reports
 }
 
 fn of_cut(cut: StderrPipe) -> RuntimeReport {

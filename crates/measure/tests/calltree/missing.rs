@@ -13,8 +13,8 @@ fn in_environment(case: &str, variables: &[(&str, &str)]) -> String {
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = text.lines().find_map(|line| line.split_once("SAID ")).map(|(_, said)| said.to_owned());
-    said.unwrap_or_else(|| panic!("{output:?}"))
+    let message = text.lines().find_map(|line| line.split_once("SAID ")).map(|(_, message)| message.to_owned());
+    message.unwrap_or_else(|| panic!("{output:?}"))
 }
 
 #[test]
@@ -31,9 +31,9 @@ fn says_what_it_finds() {
 fn without_valgrind_it_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().to_str().unwrap();
-    let said = in_environment(empty, &[("PATH", empty)]);
-    assert_eq!(said.matches("valgrind is not installed: install the package").count(), 1, "{said}");
-    assert!(said.contains("Err(NoValgrind)"), "{said}");
+    let message = in_environment(empty, &[("PATH", empty)]);
+    assert_eq!(message.matches("valgrind is not installed: install the package").count(), 1, "{message}");
+    assert!(message.contains("Err(NoValgrind)"), "{message}");
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn without_a_compiler_callgrind_counts_and_it_says_why() {
     }
     let cache = folder.path().join("cache");
     let path = programs.to_str().unwrap();
-    let said = in_environment(cache.to_str().unwrap(), &[("PATH", path), ("CC", "")]);
-    assert!(said.contains("no C compiler was found"), "{said}");
-    assert!(said.contains("Ok((Callgrind, ") && said.contains("because no C compiler"), "{said}");
+    let message = in_environment(cache.to_str().unwrap(), &[("PATH", path), ("CC", "")]);
+    assert!(message.contains("no C compiler was found"), "{message}");
+    assert!(message.contains("Ok((Callgrind, ") && message.contains("because no C compiler"), "{message}");
 }
 
 #[test]
@@ -65,18 +65,18 @@ fn a_compiler_that_fails_is_quoted() {
     std::fs::write(&compiler, "#!/bin/sh\necho 'x.c:1: error: no luck today' >&2\nexit 1\n").unwrap();
     std::fs::set_permissions(&compiler, std::fs::Permissions::from_mode(0o755)).unwrap();
     let cache = folder.path().join("cache");
-    let said = in_environment(cache.to_str().unwrap(), &[("CC", compiler.to_str().unwrap())]);
-    assert!(said.contains("could not be compiled") && said.contains("no luck today"), "{said}");
-    assert!(said.contains("Ok((Callgrind, "), "{said}");
+    let message = in_environment(cache.to_str().unwrap(), &[("CC", compiler.to_str().unwrap())]);
+    assert!(message.contains("could not be compiled") && message.contains("no luck today"), "{message}");
+    assert!(message.contains("Ok((Callgrind, "), "{message}");
     assert!(!cache.join("complete").exists());
 }
 
 #[test]
 fn a_cache_that_cannot_be_written_is_named() {
     let Some(_) = Workshop::new() else { return };
-    let said = in_environment("/proc/nowhere", &[]);
-    assert!(said.contains("cannot keep the call tree in /proc/nowhere"), "{said}");
-    assert!(said.contains("XDG_CACHE_HOME"), "{said}");
+    let message = in_environment("/proc/nowhere", &[]);
+    assert!(message.contains("cannot keep the call tree in /proc/nowhere"), "{message}");
+    assert!(message.contains("XDG_CACHE_HOME"), "{message}");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn compiled_programs_are_kept() {
     let Some(workshop) = Workshop::new() else { return };
     // The compiled tool is reused: a compiler that fails is not called.
     let cache = crate::harness::cache();
-    let said = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
-    assert!(said.contains("Ok(())") && said.contains("Ok((Calltree, "), "{said} {:?}", workshop.tool);
+    let message = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
+    assert!(message.contains("Ok(())") && message.contains("Ok((Calltree, "), "{message} {:?}", workshop.tool);
     assert_eq!(ChosenTool::of(&workshop.tool).kind, ValgrindTool::Calltree);
 }

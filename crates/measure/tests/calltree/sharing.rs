@@ -5,7 +5,7 @@ use scruple_measure::calltree::{Profile, Settings};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The effects of a program that gets this word. The first of several launches began at `first`.
-fn told(workshop: &Workshop, word: &str, first: SystemTime) -> Profile {
+fn reported(workshop: &Workshop, word: &str, first: SystemTime) -> Profile {
     let session = workshop.session(Settings { first_began: Some(first), ..Settings::default() });
     let output = workshop.run_in(&session, &workshop.path().join("shares"), &[word]);
     assert!(output.status.success(), "{word}: {output:?}");
@@ -37,11 +37,11 @@ fn effects_that_another_program_may_notice_are_recorded() {
         ("key", Some("uses what a key of System V names")),
         ("binds", Some("has a socket with an address")),
     ] {
-        let told = told(&workshop, word, first).effect;
-        assert_eq!(told.as_ref().map(|told| told.what.as_str()), effect, "{word}");
+        let found = reported(&workshop, word, first).effect;
+        assert_eq!(found.as_ref().map(|effect| effect.what.as_str()), effect, "{word}");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
         let began = first.duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
-        assert!(told.is_none_or(|told| (began..=now).contains(&told.at)), "{word}");
+        assert!(found.is_none_or(|effect| (began..=now).contains(&effect.at)), "{word}");
     }
 }
 
@@ -68,9 +68,9 @@ fn files_that_changed_since_the_first_run_began_are_noted_when_they_are_found() 
         ("makes", None),
         ("makes-again", Some("folder")),
     ] {
-        assert_eq!(told(&workshop, word, first).leftover.as_deref(), leftover, "{word}");
+        assert_eq!(reported(&workshop, word, first).leftover.as_deref(), leftover, "{word}");
     }
     // If the first launch begins later, no file counts as left by an earlier one.
     std::thread::sleep(Duration::from_millis(20));
-    assert_eq!(told(&workshop, "makes-again", SystemTime::now()).leftover, None);
+    assert_eq!(reported(&workshop, "makes-again", SystemTime::now()).leftover, None);
 }

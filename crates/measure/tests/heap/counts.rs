@@ -56,8 +56,8 @@ fn calls_that_fail_for_want_of_memory_count_for_nothing() {
         for peak in [Peak::Off, Peak::Usable] {
             let counted = workshop.count(peak, &mut command);
             assert!(counted.output.status.success(), "{by}: {:?}", counted.output);
-            let said = String::from_utf8_lossy(&counted.output.stdout);
-            let blocks: u64 = said.trim().parse().expect("a number of blocks");
+            let output = String::from_utf8_lossy(&counted.output.stdout);
+            let blocks: u64 = output.trim().parse().expect("a number of blocks");
             let of_program = counted.totals.processes.iter().find(|one| one.exe.ends_with("/limited"));
             let counts = of_program.expect("a record").counts;
             assert!(blocks > 1000, "{blocks}");

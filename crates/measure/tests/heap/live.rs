@@ -11,9 +11,9 @@ fn usable_bytes_are_those_of_malloc_usable_size() {
     let program = workshop.c("peak.c", &[]);
     let counted = workshop.count(Peak::Usable, &mut std::process::Command::new(&program));
     let text = String::from_utf8(counted.output.stdout).unwrap();
-    let told: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let numbers: Vec<i64> = text.split_whitespace().map(|word| word.parse().unwrap()).collect();
     let live = counted.totals.counts().live.unwrap();
-    let expected = LiveMemory { peak: told[0] as u64, bytes: told[1], freed: told[2] as u64, peak_error: 0 };
+    let expected = LiveMemory { peak: numbers[0] as u64, bytes: numbers[1], freed: numbers[2] as u64, peak_error: 0 };
     assert_eq!(live, expected);
 }
 
@@ -56,8 +56,8 @@ fn a_forked_child_begins_with_its_parents_memory() {
 fn a_program_reads_its_own_counts() {
     let workshop = Workshop::new();
     let program = workshop.c("snapshot.c", &[]);
-    let told = |counted: crate::harness::CountedRun| String::from_utf8(counted.output.stdout).unwrap();
-    let run = |peak| told(workshop.count(peak, &mut std::process::Command::new(&program)));
+    let numbers = |counted: crate::harness::CountedRun| String::from_utf8(counted.output.stdout).unwrap();
+    let run = |peak| numbers(workshop.count(peak, &mut std::process::Command::new(&program)));
     assert_eq!(run(Peak::Requested), "2 1024 1 1000 24 1000 0 0 \n");
     assert_eq!(run(Peak::Usable), "2 1024 1 1000 24 1000 0 0 \n");
     assert_eq!(run(Peak::Off), "2 1024 1 0 0 0 0 0 \n");

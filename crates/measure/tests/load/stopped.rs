@@ -45,7 +45,7 @@ fn generator() {
 
 /// The output of the generator.
 #[derive(Default)]
-struct Said {
+struct ObservedLoad {
     start: u64,
     delayed: u64,
     codes: String,
@@ -56,7 +56,7 @@ struct Said {
 }
 
 /// Loads a server while the generator is stopped and continued for these times in turn, the last ones again and again.
-fn said_beside(server: &Planted, stops: impl Fn(usize) -> Option<(Duration, Duration)>) -> Said {
+fn observe_load(server: &Planted, stops: impl Fn(usize) -> Option<(Duration, Duration)>) -> ObservedLoad {
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["stopped::generator", "--exact", "--ignored", "--nocapture"])
         .env("STOPPED_GENERATOR", server.address())
@@ -69,42 +69,42 @@ fn said_beside(server: &Planted, stops: impl Fn(usize) -> Option<(Duration, Dura
         // SAFETY: a signal to a child that has not been waited for.
         unsafe { libc::kill(child.id() as i32, signal) };
     };
-    let mut said = Said::default();
+    let mut observed = ObservedLoad::default();
     for number in 0.. {
         let Some((runs, stands)) = stops(number) else { break };
         std::thread::sleep(runs);
         signal(&child, libc::SIGSTOP);
         let stopped = now();
         std::thread::sleep(stands);
-        said.stops.push([stopped, now()]);
+        observed.stops.push([stopped, now()]);
         signal(&child, libc::SIGCONT);
     }
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |index: usize| words[index].parse::<u64>().expect("a number");
         match words[0] {
-            "result" => (said.start, said.delayed, said.codes) = (number(1), number(2), words[3].to_owned()),
-            "stall" => said.stalls.push([number(1), number(2)]),
-            "answer" => said.answers.push([number(1), number(2)]),
+            "result" => (observed.start, observed.delayed, observed.codes) = (number(1), number(2), words[3].to_owned()),
+            "stall" => observed.stalls.push([number(1), number(2)]),
+            "answer" => observed.answers.push([number(1), number(2)]),
             _ => {}
         }
     }
     assert!(child.wait().expect("it ends").success());
-    said
+    observed
 }
 
 #[test]
 fn answers_that_are_read_late_count_from_their_arrival() {
     let Some(server) = Planted::start("fixed=4") else { return };
     // It runs a quarter of the time, so that most answers arrive while it is stopped.
-    let said = said_beside(&server, |number| {
+    let observed = observe_load(&server, |number| {
         (number < 80).then_some((Duration::from_millis(10), Duration::from_millis(30)))
     });
-    let witness = server.witness(said.start, RATE);
-    assert_eq!((said.answers.len(), witness.entries.len()), (600, 600));
+    let witness = server.witness(observed.start, RATE);
+    assert_eq!((observed.answers.len(), witness.entries.len()), (600, 600));
     // Answers that the server sent while the generator was stopped, long before it continued.
-    let while_it_stood = |sent| said.stops.iter().any(|[from, to]| (*from..to - 8_000_000).contains(&sent));
-    let mut late: Vec<u64> = said
+    let while_it_stood = |sent| observed.stops.iter().any(|[from, to]| (*from..to - 8_000_000).contains(&sent));
+    let mut late: Vec<u64> = observed
         .answers
         .iter()
         .zip(&witness.entries)
@@ -115,18 +115,18 @@ fn answers_that_are_read_late_count_from_their_arrival() {
     assert!(late.len() >= 20, "{} answers were sent while the generator stood", late.len());
     assert!(late[late.len() / 2] < 2_000_000, "answers count {late:?} after they were sent");
     // Most requests were sent late, which is reported and is not a stall of the server.
-    assert!(said.codes.contains("generator-late"), "{}", said.codes);
-    witness.confirms_stalls(&said.stalls, 0, "a stopped generator");
+    assert!(observed.codes.contains("generator-late"), "{}", observed.codes);
+    witness.confirms_stalls(&observed.stalls, 0, "a stopped generator");
 }
 
 #[test]
 fn a_delay_of_the_generator_is_distinguished_from_the_response() {
     let Some(server) = Planted::start("fixed=2") else { return };
-    let said = said_beside(&server, |number| {
+    let observed = observe_load(&server, |number| {
         (number < 1).then_some((Duration::from_millis(1000), Duration::from_millis(30)))
     });
     // Six requests were due in these 30 ms, and noticed after them; the last perhaps at once.
-    assert!(said.delayed >= 4, "{}", said.delayed);
-    let witness = server.witness(said.start, RATE);
-    witness.confirms_stalls(&said.stalls, 0, "a stopped generator");
+    assert!(observed.delayed >= 4, "{}", observed.delayed);
+    let witness = server.witness(observed.start, RATE);
+    witness.confirms_stalls(&observed.stalls, 0, "a stopped generator");
 }

@@ -144,11 +144,11 @@ fn ghc_log(scales: &mut Scales) -> Done {
     assert_eq!(log.collections.len() as f64, run.value("gc.count"));
     let allocated: f64 = log.collections.iter().map(|collection| collection.allocated).sum();
     close(allocated, run.value("alloc.bytes"), 0.02);
-    let (longest, told) = (log.longest_pause() * 1e9, run.value("gc.pause_max"));
+    let (longest, reported) = (log.longest_pause() * 1e9, run.value("gc.pause_max"));
     // The log has a resolution of a millisecond. If all pauses are below it, the summary's finer figure is used.
     match longest > 0.0 {
-        true => assert_eq!(longest, told),
-        false => assert!(told < 1e6, "{told} ns"),
+        true => assert_eq!(longest, reported),
+        false => assert!(reported < 1e6, "{reported} ns"),
     }
     Ok(())
 }

@@ -145,8 +145,8 @@ fn go_children(scales: &mut Scales) -> Done {
     let program = scales.compile("killed", &["go", "build", "-o", "killed", "killed.go"])?;
     let run = scales.same(words![program], &[]);
     assert_eq!(run.ending, Ending::Signaled(9));
-    let told = run.reading("alloc.bytes").value.clone();
-    assert!(told.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{told:?}");
+    let value = run.reading("alloc.bytes").value.clone();
+    assert!(value.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{value:?}");
     Ok(())
 }
 

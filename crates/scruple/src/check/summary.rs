@@ -169,7 +169,7 @@ impl GateSummary {
             (deciding(GateOutcome::Same), "not worse", "not worse"),
             (worse, "worse without deciding", "worse without deciding"),
         ];
-        let told: Vec<String> = counts
+        let parts: Vec<String> = counts
             .into_iter()
             .filter(|(count, ..)| *count > 0)
             .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
@@ -179,9 +179,9 @@ impl GateSummary {
             Kept::No => "Gate exceeded",
             Kept::CantTell => "Gate can’t tell",
         };
-        match told.is_empty() {
+        match parts.is_empty() {
             true => format!("{head}: no figure that decides could be read."),
-            false => format!("{head}: {}.", told.join(", ")),
+            false => format!("{head}: {}.", parts.join(", ")),
         }
     }
 }
@@ -238,16 +238,16 @@ fn what_decides(findings: &[Finding], limited: bool) -> String {
 }
 
 fn varying(rows: &[FoundRow]) -> String {
-    let told: Vec<String> = rows
+    let parts: Vec<String> = rows
         .iter()
         .filter_map(|row| {
             let [low, high] = row.finding.varies?.map(|reading| exact(reading, &row.unit));
             Some(format!("{} of ‘{}’ ({low} to {high} at the reference)", row.title, row.finding.subject))
         })
         .collect();
-    match told.is_empty() {
+    match parts.is_empty() {
         true => String::new(),
-        false => format!("Not deciding, because they vary from launch to launch: {}.", told.join(", ")),
+        false => format!("Not deciding, because they vary from launch to launch: {}.", parts.join(", ")),
     }
 }
 

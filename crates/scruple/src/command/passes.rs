@@ -344,7 +344,7 @@ impl CommandPasses {
             self.run.warn(code, format!("‘{name}’ {what}"));
             return Ok(());
         }
-        let said = match weighing.end_of_stderr.as_str() {
+        let last_output = match weighing.end_of_stderr.as_str() {
             "" => String::new(),
             words => format!("; the end of its error output:\n{}", indented(words)),
         };
@@ -353,7 +353,7 @@ impl CommandPasses {
             _ => " (-i measures it regardless)",
         };
         Err(Stop::Failed(Fault::program(format!(
-            "‘{name}’ {what} in the {} pass{advice}{said}",
+            "‘{name}’ {what} in the {} pass{advice}{last_output}",
             pass.word()
         ))))
     }
@@ -372,17 +372,17 @@ impl CommandPasses {
         let of_part = |reading: &&Reading| reading.value.is_ok() && reading.source.contains(WITHOUT);
         let mut parts: Vec<&Reading> = readings.iter().filter(of_part).collect();
         sorting::by_key(&mut parts, |reading| reading.source.clone());
-        let told = parts.chunk_by(|one, other| one.source == other.source).map(|alike| {
+        let sources = parts.chunk_by(|one, other| one.source == other.source).map(|alike| {
             let keys: Vec<&str> = alike.iter().map(|reading| reading.key.as_str()).collect();
-            let (told, silent) = alike[0].source.split_once(WITHOUT).unwrap_or_default();
-            format!("{} of {told} without {silent}", keys.join(", "))
+            let (source, silent) = alike[0].source.split_once(WITHOUT).unwrap_or_default();
+            format!("{} of {source} without {silent}", keys.join(", "))
         });
-        let told: Vec<String> = told.collect();
-        if !told.is_empty() {
+        let sources: Vec<String> = sources.collect();
+        if !sources.is_empty() {
             let name = &self.run.arms[index].name;
             let text = format!(
                 "‘{name}’ has several language runtimes, and not all of them report everything: {}",
-                told.join("; ")
+                sources.join("; ")
             );
             self.run.warn("partial", text);
         }

@@ -215,7 +215,7 @@ pub fn remark_on_break_even(run: &mut Run) {
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
     let builds: Vec<f64> = subjects.iter().filter_map(|arm| middle(arm, "build.time")).collect();
     let [before, after] = builds.as_slice() else { return };
-    let told = subjects.chunks(2).filter_map(|pair| {
+    let sentences = subjects.chunks(2).filter_map(|pair| {
         let [old, new] = pair else { return None };
         let of_run = |one: &&Judged| one.metric == "time.wall" && one.arm == new.name;
         let verdict = judged.iter().find(of_run)?.comparison.verdict;
@@ -228,6 +228,6 @@ pub fn remark_on_break_even(run: &mut Run) {
             |arm: &Arm| arm.name.rsplit_once(" @").map_or(String::new(), |(_, label)| label.to_owned());
         one.is_certain().then(|| pays_off(&one, &label(old), &label(new)))
     });
-    let told: Vec<String> = told.collect();
-    told.into_iter().for_each(|text| run.warn("break-even", text));
+    let sentences: Vec<String> = sentences.collect();
+    sentences.into_iter().for_each(|text| run.warn("break-even", text));
 }

@@ -121,8 +121,8 @@ fn publish(
 ) -> Result<Code, Fault> {
     match work() {
         Ok(None) => Ok(Code::Fine),
-        Ok(Some(told)) => {
-            if !folder.publish(name, &text(&told)?)? {
+        Ok(Some(result)) => {
+            if !folder.publish(name, &text(&result)?)? {
                 output::warn("another copy of this unit was finished first, and its result is used");
             }
             Ok(Code::Fine)

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 /// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
 /// unit start at another multiple of the number of blocks of a process.
-pub fn merged(head: Run, told: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
+pub fn merged(head: Run, units: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
     let mut whole = Run { state: RunState::Complete, ..head };
     let mut loads = UnitLoads::default();
     let mut first: u32 = 0;
-    for (node, machine, run) in told {
+    for (node, machine, run) in units {
         use_provenance_of_node(&mut whole.provenance, &machine);
         let blocks = run.arms.iter().flat_map(|arm| arm.figures.values()).filter_map(|figure| match figure {
             Figure::Sample(sample) => sample.blocks.iter().max().copied(),
@@ -202,8 +202,8 @@ mod tests {
         for nodes in [vec![read(), not_read()], vec![not_read(), read()]] {
             let run = joined(nodes);
             assert_eq!(run.arms[0].sample("malloc.bytes").map(|sample| sample.readings.len()), Some(1));
-            let said: Vec<&str> = run.warnings.iter().map(|warning| warning.text.as_str()).collect();
-            assert!(said.len() == 1 && said[0].contains("static program"), "{said:?}");
+            let texts: Vec<&str> = run.warnings.iter().map(|warning| warning.text.as_str()).collect();
+            assert!(texts.len() == 1 && texts[0].contains("static program"), "{texts:?}");
         }
         let run = joined(vec![not_read(), not_read()]);
         assert_eq!(run.arms[0].absent("malloc.bytes"), Some("static program"));

@@ -174,7 +174,7 @@ pub fn hand_out(
         progress,
         interrupted,
     })?;
-    let (mut told, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut done, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
     for name in units {
         let UnitResult { node, machine, found, .. } = folder.needed_result(name)?;
         let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
@@ -183,7 +183,7 @@ pub fn hand_out(
         failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
         let title = |title: String| if places > 1 { format!("{title}, on {node}") } else { title };
         sections.extend(theirs.into_iter().map(|one| Section { title: title(one.title), ..one }));
-        told.push((node, machine, *run, folder.result_path(name)));
+        done.push((node, machine, *run, folder.result_path(name)));
     }
     if !farm.entry.mixed {
         let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| UnitMachine {
@@ -191,11 +191,11 @@ pub fn hand_out(
             class: machine.machine_class.clone(),
             result: path.clone(),
         };
-        check_classes(&told.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
+        check_classes(&done.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
     }
     // The blocks of one node are consecutive, whichever units it did.
-    sorting::by(&mut told, |left, right| left.0.cmp(&right.0));
-    let run = merged(head, told.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
+    sorting::by(&mut done, |left, right| left.0.cmp(&right.0));
+    let run = merged(head, done.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
     Ok(MeasuredByNodes { run, failed, sections, folder, lock })
 }
 

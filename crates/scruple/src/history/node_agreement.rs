@@ -18,14 +18,14 @@ pub fn sentences(history: &History) -> Vec<String> {
     let judgement = find_changes(history);
     let noisy = |series: &'_ Series| !series.exact && !series.shifting;
     let changes = judgement.series.iter().filter(|one| noisy(one));
-    let mut told: Vec<String> =
+    let mut sentences: Vec<String> =
         changes.flat_map(|series| series.by_nodes.iter().map(|one| sentence(history, series, one))).collect();
-    let more = told.len().saturating_sub(MOST);
-    told.truncate(MOST);
+    let more = sentences.len().saturating_sub(MOST);
+    sentences.truncate(MOST);
     if more > 0 {
-        told.push(format!("{more} more changes are not shown by node"));
+        sentences.push(format!("{more} more changes are not shown by node"));
     }
-    told
+    sentences
 }
 
 fn sentence(history: &History, series: &Series, one: &ByNodes) -> String {
@@ -77,16 +77,16 @@ mod tests {
         let node = |shift: f64| -> Vec<f64> { (0..12).map(|i| shift + 0.0001 * f64::from(i)).collect() };
         let all: Vec<Vec<f64>> = [0.010, 0.012, 0.014, 0.030].map(node).to_vec();
         let names: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
-        let told = |n: usize| text(&joined(&all[..n], 0.95).expect("nodes"), &names[..n], "m1");
+        let sentences = |n: usize| text(&joined(&all[..n], 0.95).expect("nodes"), &names[..n], "m1");
         assert_eq!(
-            told(4),
+            sentences(4),
             "+1.72 % [+0.25, +3.21] over 4 nodes of the class m1 (nodes differ by ±0.9 %, from +1.06 % on a to +3.10 % on d; \
              I² 100 %)"
         );
         let few = vec![all[0].clone(), all[1][..7].to_vec()];
         let few = text(&joined(&few, 0.95).expect("a node"), &names[..2], "m1");
         assert!(few.contains("on these nodes (a; 1 more took fewer than 8 rounds), and no verdict"), "{few}");
-        assert!(told(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4"));
+        assert!(sentences(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4"));
         let apart: Vec<Vec<f64>> = [-0.03, 0.02, -0.01, 0.03].map(node).to_vec();
         let apart = text(&joined(&apart, 0.95).expect("nodes"), &names, "m1");
         assert!(apart.contains("which do not agree: no verdict for the class"), "{apart}");

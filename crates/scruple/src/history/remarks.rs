@@ -53,9 +53,9 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
 /// Adds the remarks that are known once no work is left.
 pub fn end(history: &mut StoredHistory) {
     if history.run.provenance.nodes.len() > 1 {
-        let told = node_agreement::sentences(&view(history.clone()));
+        let sentences = node_agreement::sentences(&view(history.clone()));
         history.run.warnings.retain(|warning| warning.code != "across-nodes");
-        told.into_iter().for_each(|text| history.run.warn("across-nodes", text));
+        sentences.into_iter().for_each(|text| history.run.warn("across-nodes", text));
     }
     came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
     shifting(history).into_iter().for_each(|text| history.run.warn("counts-shift", text));
@@ -112,7 +112,7 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
     }
     let known = |entry: &StoredVersion| cases.contains_key(entry.version.commit.as_str());
     let of = |entry: &StoredVersion| &cases[entry.version.commit.as_str()];
-    let mut told = Vec::new();
+    let mut sentences = Vec::new();
     for one in followed(&history.entries, known) {
         let now = of(one.weighed);
         let anywhere: BTreeSet<&str> = sorting::set(one.before.iter().flat_map(|before| of(before)).copied());
@@ -125,10 +125,10 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let listed: Vec<String> = names.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
             let verb = if names.len() == 1 { "is" } else { "are" };
-            told.push(format!("{}{more} {verb} {what} at {}", listed.join(", "), one.version.short()));
+            sentences.push(format!("{}{more} {verb} {what} at {}", listed.join(", "), one.version.short()));
         }
     }
-    told
+    sentences
 }
 
 /// A version, the entry that was weighed for it, and those that were weighed for the versions that it follows.
@@ -160,7 +160,7 @@ fn followed<'a>(entries: &'a [StoredVersion], known: impl Fn(&StoredVersion) -> 
 
 /// Names the counts of a version that changed when it was counted again.
 fn shifting(history: &StoredHistory) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = Vec::new();
     for arm in history.run.arms_of(Role::Subject) {
         let samples = arm.figures.iter().filter_map(|(key, figure)| match figure {
             Figure::Sample(sample) if sample.quality == Quality::Exact => Some((key, sample)),
@@ -173,13 +173,13 @@ fn shifting(history: &StoredHistory) -> Option<String> {
                 let version = arm.version.as_deref().and_then(|commit| commit.get(..10)).unwrap_or_default();
                 let title = metric(key).map_or(key.as_str(), |metric| &*metric.title);
                 let [first, last] = [first, last].map(|count| quantity(*count, &sample.unit));
-                told.push(format!("{title} of ‘{}’ at {version} was {first} and later {last}", arm.name));
+                sentences.push(format!("{title} of ‘{}’ at {version} was {first} and later {last}", arm.name));
             }
         }
     }
-    let more = told.len().saturating_sub(1);
+    let more = sentences.len().saturating_sub(1);
     let more = if more > 0 { format!(" ({more} more like it)") } else { String::new() };
-    told.first().map(|first| {
+    sentences.first().map(|first| {
         format!(
             "{first}{more}: something outside of the versions changed meanwhile, such as an input file; only a \
              difference that appears every time is attributed to a version"

@@ -85,7 +85,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let explained = args.explain.then(|| (request.place.clone(), request.of.clone()));
     let (history, fault) = history::take(request, starter, weighing, store, farm, || fresh)?;
     drop(work);
-    let mut told = String::new();
+    let mut explanations = String::new();
     if let (Some((place, of)), None) = (explained, &fault) {
         let store = paths::open_store(&args.store)?;
         let store = store.as_ref();
@@ -96,15 +96,15 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
             limit: of.time_limit,
             store,
         };
-        told = changes::explained(&history, &of)?;
+        explanations = changes::explained(&history, &of)?;
     }
     let known = match paths::open_store(&args.store)? {
         Some(store) => changes::known(&store, &history.run.id)?,
         None => Vec::new(),
     };
     page::show(&history, known, &args.page)?;
-    if !told.is_empty() {
-        output::print_beside(args.page.json, &told)?;
+    if !explanations.is_empty() {
+        output::print_beside(args.page.json, &explanations)?;
     }
     match fault {
         Some(fault) => Err(fault),

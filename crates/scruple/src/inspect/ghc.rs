@@ -67,13 +67,13 @@ fn logged(args: &PausesArgs) -> Result<(ProgramPauses, Option<Fault>), Fault> {
 }
 
 /// Says why a program has logged nothing.
-fn why_not(job: &Job, told: &[RuntimeReport]) -> String {
+fn why_not(job: &Job, reports: &[RuntimeReport]) -> String {
     let recognised = runtimes::recognise(&job.program);
     let forbidden = recognised.iter().filter(|found| found.runtime == Runtime::Ghc).find_map(|found| {
         found.lacking.iter().find(|(key, _)| *key == "gc.pause_max").map(|(_, why)| why.clone())
     });
-    let of_ghc: Vec<&RuntimeReport> = told.iter().filter(|told| told.runtime == Runtime::Ghc).collect();
-    match (forbidden, of_ghc.first().map(|told| &told.figures)) {
+    let of_ghc: Vec<&RuntimeReport> = reports.iter().filter(|reports| reports.runtime == Runtime::Ghc).collect();
+    match (forbidden, of_ghc.first().map(|reports| &reports.figures)) {
         (Some(why), _) => why,
         (None, None) => "no Haskell runtime showed itself in any of its processes".to_owned(),
         (None, Some(Err(why))) => why.clone(),

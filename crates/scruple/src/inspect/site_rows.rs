@@ -202,10 +202,10 @@ mod tests {
         add(&["main", "Node::operator new(unsigned long)"]);
         add(&["alloc_all"]);
         let rows = rows(&sites, |amounts| amounts.at_peak.bytes);
-        let told: Vec<(&str, Option<&str>)> =
+        let found: Vec<(&str, Option<&str>)> =
             rows.iter().map(|row| (row.frame.name.as_str(), row.through.as_deref())).collect();
         let expected = [("alloc_all", None), ("main", Some("Node::operator new")), ("read", Some("xmalloc"))];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         add(&[start.clone(), main.clone()], 100);
         add(&[start, buffer], 5);
         let rows = rows(&sites, |amounts| amounts.at_peak.bytes);
-        let told: Vec<(&str, Option<&str>, u64, usize)> = rows
+        let found: Vec<(&str, Option<&str>, u64, usize)> = rows
             .iter()
             .map(|row| {
                 (
@@ -239,7 +239,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            found,
             [("main", None, 100, 0), ("work", None, 11, 1), ("_IO_file_doallocate", None, 5, 0),]
         );
         assert_eq!(rows[1].callers[0].frame.name, "main");

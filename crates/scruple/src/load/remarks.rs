@@ -33,7 +33,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
         // if the server kept up on the whole.
         let kept_up = !server.pool.fell_behind() && server.pool.counts.failures.of(Failure::Unsent) == 0;
-        let told = |(doubt, _): &&(Doubt, usize)| match doubt.code.as_str() {
+        let is_shown = |(doubt, _): &&(Doubt, usize)| match doubt.code.as_str() {
             "rate-not-met" => !kept_up,
             // The requests of all turns count together.
             "few-requests" => false,
@@ -41,7 +41,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         };
         let turns = loads.division.turns;
         let mut bounds = load::between(&server.pool.times);
-        for (doubt, times) in server.pool.doubts.iter().filter(told) {
+        for (doubt, times) in server.pool.doubts.iter().filter(is_shown) {
             let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
             let of_generator = ["generator-late", "generator-unpunctual"].contains(&doubt.code.as_str());
             let known = if of_generator && !doubt.voids { bounds.take() } else { None };

@@ -315,7 +315,7 @@ impl LoadSetup<'_> {
                     loading.add(
                         index,
                         block,
-                        runtime.iter().flat_map(|told| passes::of_a_request(&told.each)),
+                        runtime.iter().flat_map(|found| passes::of_a_request(&found.each)),
                     );
                     runtime
                 });

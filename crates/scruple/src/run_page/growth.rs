@@ -99,12 +99,12 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         }
     }));
     let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
-    let told = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
+    let lines = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {
         name: slug(&format!("{}-growth-{parameter}", what(key))),
         title: format!("{} by {}", super::capital(&what(key)), name(parameter)),
         note: String::new(),
-        label: told.collect::<Vec<_>>().join(" "),
+        label: lines.collect::<Vec<_>>().join(" "),
         drawn: Drawn::Plot(Plot {
             x: Axis::new(name(parameter), Unit::Count, scale(wide)),
             y: Axis::new(what(key), unit, scale(tall)),

@@ -32,8 +32,8 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
     spans.extend(match quoted.as_slice() {
         [] => alone(report),
         [one] => {
-            let told = words::verdicts(report).pop().unwrap_or_default();
-            vec![Span::new(sentence(told.trim_end_matches('.')), tone(&one.comparison))]
+            let sentences = words::verdicts(report).pop().unwrap_or_default();
+            vec![Span::new(sentence(sentences.trim_end_matches('.')), tone(&one.comparison))]
         }
         few if few.len() <= MOST => one_by_one(few),
         many => counted(many),
@@ -46,10 +46,10 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
 
 /// Writes details of each arm that the first line omits.
 pub fn detail(report: &Report<'_>) -> Vec<String> {
-    let told = words::verdicts(report);
-    match told.len() {
+    let sentences = words::verdicts(report);
+    match sentences.len() {
         0 | 1 => Vec::new(),
-        few if few <= MOST => told.iter().map(|one| sentence(one)).collect(),
+        few if few <= MOST => sentences.iter().map(|one| sentence(one)).collect(),
         _ => Vec::new(),
     }
 }

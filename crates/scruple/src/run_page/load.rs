@@ -95,12 +95,12 @@ pub fn response_times(report: &Report<'_>, quoted: &[&Judged]) -> Option<Span> {
     let verdicts: Vec<Verdict> =
         ["load.p50", "load.p99"].iter().filter_map(|key| Some(of_arm(key)?.comparison.verdict)).collect();
     let all = |wanted: Verdict| !verdicts.is_empty() && verdicts.iter().all(|verdict| *verdict == wanted);
-    let said = match () {
+    let text = match () {
         () if all(Verdict::CantTell) => "; can’t tell whether response times differ",
         () if all(Verdict::Same) => "; response times are the same",
         () => return None,
     };
-    Some(Span::new(said, Tone::Open))
+    Some(Span::new(text, Tone::Open))
 }
 
 /// Makes the section about response times.

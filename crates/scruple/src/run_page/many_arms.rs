@@ -60,20 +60,20 @@ fn worst_first(judged: &Judged) -> f64 {
 
 /// Makes the section of differences, with a row for each. Arms that are the same are folded.
 fn compared(quoted: &[(&Arm, &Judged)]) -> Section {
-    let (same, told): (Vec<&(&Arm, &Judged)>, Vec<_>) =
+    let (same, others): (Vec<&(&Arm, &Judged)>, Vec<_>) =
         quoted.iter().partition(|(_, judged)| judged.comparison.verdict == Verdict::Same);
-    let decided = told
+    let decided = others
         .iter()
         .any(|(_, judged)| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Small));
     let mut parts = Vec::new();
-    if !decided && !told.is_empty() {
+    if !decided && !others.is_empty() {
         let words = "No difference was found; these readings cannot tell.";
         parts.push(SectionPart::Words(words.to_owned()));
     }
-    match told.as_slice() {
+    match others.as_slice() {
         [] => parts.push(SectionPart::Words("No difference was found.".to_owned())),
-        told => {
-            parts.extend(chart("differences", "Differences, the worst first", told).map(SectionPart::Chart))
+        others => {
+            parts.extend(chart("differences", "Differences, the worst first", others).map(SectionPart::Chart))
         }
     }
     if !same.is_empty() {
@@ -114,14 +114,14 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
         .collect();
     let margin = quoted.iter().map(|(_, judged)| judged.comparison.margin).fold(0.0, f64::max);
     let drawn = rows.iter().any(|row| row.middle.is_some_and(|middle| middle > 0.0));
-    let told: Vec<String> =
+    let texts: Vec<String> =
         rows.iter().take(12).map(|row| format!("{} {} {}", row.name, row.figure, row.tail.text)).collect();
     let more = if rows.len() > 12 { format!("; and {} more", rows.len() - 12) } else { String::new() };
     drawn.then(|| Chart {
         name: slug(called),
         title: if of_one { format!("{heading} ({})", what(metric)) } else { heading.to_owned() },
         note: String::new(),
-        label: format!("{}{more}", told.join("; ")),
+        label: format!("{}{more}", texts.join("; ")),
         drawn: Drawn::Rows(RowChart {
             axis: Axis::ratio("change"),
             shade: Some(Shade::margin(margin)),
@@ -189,7 +189,7 @@ fn net_cell(net: Option<&Net>) -> Cell {
 
 /// Makes the panels with the readings of the arms that changed, or of all arms if none were compared.
 fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Option<Section> {
-    let told: Vec<(&Arm, Option<&Judged>)> = match quoted {
+    let shown: Vec<(&Arm, Option<&Judged>)> = match quoted {
         [] => arms.iter().map(|arm| (*arm, None)).collect(),
         quoted => quoted
             .iter()
@@ -197,9 +197,9 @@ fn panels(report: &Report<'_>, arms: &[&Arm], quoted: &[(&Arm, &Judged)]) -> Opt
             .map(|(arm, judged)| (*arm, Some(*judged)))
             .collect(),
     };
-    let left = told.len().saturating_sub(MOST_PANELS);
+    let left = shown.len().saturating_sub(MOST_PANELS);
     let mut parts: Vec<SectionPart> =
-        told.iter().take(MOST_PANELS).filter_map(|(arm, judged)| fold(report, arm, *judged)).collect();
+        shown.iter().take(MOST_PANELS).filter_map(|(arm, judged)| fold(report, arm, *judged)).collect();
     if parts.is_empty() {
         return None;
     }
@@ -222,9 +222,9 @@ fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Secti
     for part in &mut parts {
         prefix(part, &name(&arm.name));
     }
-    let said =
+    let verdict =
         judged.map(|judged| format!(": {}", matrix::verdict_in_words(judged).text)).unwrap_or_default();
-    Some(SectionPart::Fold(Fold { summary: format!("{}, {}{said}", name(&arm.name), what(key)), parts }))
+    Some(SectionPart::Fold(Fold { summary: format!("{}, {}{verdict}", name(&arm.name), what(key)), parts }))
 }
 
 /// Puts the name of the arm before the names of its charts, so that charts of different arms have different names.

@@ -72,7 +72,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
         shape: LayerShape::Line,
         pieces: vec![first.steps.iter().map(|step| ChartPoint::at(step.threads, step.ideal())).collect()],
     });
-    let told = versions.iter().flat_map(|one| {
+    let texts = versions.iter().flat_map(|one| {
         one.steps.iter().map(|step| {
             format!(
                 "{}: {} ({})",
@@ -99,7 +99,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
         name: slug(&format!("threads-{}", name(&first.name))),
         title: format!("‘{}’ per second, by threads", name(&first.name)),
         note: String::new(),
-        label: told.collect::<Vec<_>>().join("; "),
+        label: texts.collect::<Vec<_>>().join("; "),
         drawn: Drawn::Plot(Plot {
             x,
             y: Axis::new("per second", Unit::Count, scale.clone()),

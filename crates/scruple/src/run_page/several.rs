@@ -40,9 +40,9 @@ fn side_by_side_page(reference: &Run, pages: Vec<(String, Page)>) -> Page {
             all.verdict.push(Span::plain(" "));
         }
         // A sentence about all arms already contains the names of both runs.
-        let told =
+        let is_shown =
             page.verdict.first().is_some_and(|span| span.text.starts_with(&format!("‘{tag}’ against ")));
-        if !told {
+        if !is_shown {
             all.verdict.push(Span::plain(format!("‘{tag}’: ")));
         }
         all.verdict.extend(page.verdict);

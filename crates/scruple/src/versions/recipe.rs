@@ -95,12 +95,12 @@ impl Recipe {
             words.dedup();
             return Ok(words.into_iter().filter_map(identity).collect());
         }
-        let mut said = String::new();
+        let mut output_of_all = String::new();
         for command in &self.toolchain {
             let output = std::process::Command::new("sh").args(["-c", command]).output();
             match output {
                 Ok(output) if output.status.success() => {
-                    said += &format!("{command}\n{}", String::from_utf8_lossy(&output.stdout));
+                    output_of_all += &format!("{command}\n{}", String::from_utf8_lossy(&output.stdout));
                 }
                 Ok(output) => {
                     return Err(Fault::usage(format!(
@@ -111,7 +111,7 @@ impl Recipe {
                 Err(error) => return Err(Fault::usage(format!("cannot run ‘{command}’: {error}"))),
             }
         }
-        Ok(said)
+        Ok(output_of_all)
     }
 }
 

@@ -121,7 +121,7 @@ impl VersionSelection {
     fn refused(&self, source: &Source, refused: Refused) -> Fault {
         let text = self.text();
         match refused {
-            Refused::Said(said) if said.contains("unknown revision") || said.contains("bad revision") => {
+            Refused::Said(message) if message.contains("unknown revision") || message.contains("bad revision") => {
                 match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok()
                 {
                     true => source.unknown(&text),

@@ -68,12 +68,12 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     match Repository::at(&absolute).ask(words) {
         Ok(top) => Ok(top),
         // A bare repository has no working tree; its git folder takes the place of the top folder.
-        Err(Refused::Said(said)) if said.contains("work tree") => {
+        Err(Refused::Said(message)) if message.contains("work tree") => {
             let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
         }
-        Err(Refused::Said(said)) => {
-            Err(Fault::usage(format!("{tried}: {said}; go to one, or name its path or URL with --repo")))
+        Err(Refused::Said(message)) => {
+            Err(Fault::usage(format!("{tried}: {message}; go to one, or name its path or URL with --repo")))
         }
         Err(refused) => Err(refused.fault(&tried)),
     }
@@ -257,17 +257,17 @@ fn mirror(
         return Ok(there);
     }
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let said = text.get(began..).unwrap_or("").lines().find(|line| line.contains("fatal: ")).unwrap_or("");
-    let said = said.trim_start_matches("fatal: ").trim();
-    let said = if said.is_empty() { ran.ending_text() } else { said.to_owned() };
+    let message = text.get(began..).unwrap_or("").lines().find(|line| line.contains("fatal: ")).unwrap_or("");
+    let message = message.trim_start_matches("fatal: ").trim();
+    let message = if message.is_empty() { ran.ending_text() } else { message.to_owned() };
     if known {
         remarks.push((
             "not-fetched",
-            format!("‘{url}’ could not be reached ({said}): these are the versions fetched before"),
+            format!("‘{url}’ could not be reached ({message}): these are the versions fetched before"),
         ));
         return Ok(there);
     }
     Err(Fault::usage(format!(
-        "cannot clone ‘{url}’: {said}; check the address and the connection, or name a local clone with --repo"
+        "cannot clone ‘{url}’: {message}; check the address and the connection, or name a local clone with --repo"
     )))
 }

@@ -267,10 +267,10 @@ pub fn ready(
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
-            let (log, said) = (builder.cache.log(&commit), builder.cache.last_lines_of_log(&commit));
+            let (log, last_lines) = (builder.cache.log(&commit), builder.cache.last_lines_of_log(&commit));
             let log = log.display();
             Err(Fault::program(format!(
-                "‘{label}’ cannot be weighed: {why}; see {log}, which ends with:{said}"
+                "‘{label}’ cannot be weighed: {why}; see {log}, which ends with:{last_lines}"
             )))
         }
     }

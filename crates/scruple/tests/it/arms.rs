@@ -107,11 +107,11 @@ fn names_and_hooks_are_for_the_commands_as_given_wherever_the_reference_stands()
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         let json = answer.json();
         let arms = json["arms"].as_array().expect("arms").iter().filter(|arm| arm["role"] == "subject");
-        let told = |arm: &serde_json::Value| {
+        let figures = |arm: &serde_json::Value| {
             let argv = arm["subject"]["argv"].as_array().expect("words");
             (arm["name"].as_str().expect("a name").to_owned(), argv.last().cloned().expect("a word"))
         };
-        arms.map(told)
+        arms.map(figures)
             .map(|(name, word)| format!("{name}={}", word.as_str().unwrap_or("?")))
             .collect::<Vec<_>>()
     };

@@ -294,13 +294,13 @@ fn a_process_that_outlives_the_program_is_reported() {
     let script = "rm -f begun; (: >begun; while :; do :; done) & while [ ! -e begun ]; do :; done; exit 0";
     let words = ["sh", "-c", script];
     let calls = place.run(["inspect", "calls", "--"].iter().chain(&words));
-    let told = "of its processes outlived the program and were ended; they are counted until then";
-    assert!(calls.code == 0 && calls.stderr.contains(told), "{}", calls.exchange());
+    let remark = "of its processes outlived the program and were ended; they are counted until then";
+    assert!(calls.code == 0 && calls.stderr.contains(remark), "{}", calls.exchange());
     let line = format!("sh -c '{script}'");
     let explained = place.run(["explain", "--no-time", "--runs", "2", &line, &line]);
     assert_eq!(explained.code, 0, "{}", explained.exchange());
     let text = explained.unwrapped();
-    assert!(text.contains(&format!("A: 1 {told}")), "{}", explained.exchange());
+    assert!(text.contains(&format!("A: 1 {remark}")), "{}", explained.exchange());
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() 
     let json = place.run(["explain", "--json", "old.collapsed", "new.collapsed"]).json();
     let rows = json["explain"]["counts"][0]["rows"].as_array().expect("rows").clone();
     let print = rows.iter().find(|row| row["function"] == "print").expect("a row");
-    assert_eq!((&print["within_spread"], &print["told"]), (&Value::from(true), &Value::from(false)));
+    assert_eq!((&print["within_spread"], &print["shown"]), (&Value::from(true), &Value::from(false)));
     for (content, says) in [("", "it is empty"), ("main;x y\n", "is not a whole number")] {
         place.write("new.collapsed", content);
         let answer = place.run(["explain", "old.collapsed", "new.collapsed"]);

@@ -35,8 +35,8 @@ fn root() -> std::path::PathBuf {
 /// Checks that a checker program accepts these files and prints nothing.
 fn nothing_is_wrong(program: &str, words: &[&Path]) {
     let output = Command::new(program).args(words).output().expect("the checker starts");
-    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && output.stdout.is_empty(), "{said}");
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stdout.is_empty(), "{text}");
 }
 
 /// Checks that the files are valid JUnit XML.

@@ -98,8 +98,8 @@ fn a_search_for_the_highest_rate_is_ended_by_an_interruption() {
     let words = ["load", &url, "--slo", "p99<10s", "--rate", "10..20", "-d", "1000s", "--no-cost"];
     let answer = interrupted_command(&place, "TERM", 1, &words);
     assert_eq!(answer.code, 130, "{}", answer.exchange());
-    let said = "Nothing was found: the search was interrupted in its first measurement.";
-    assert!(answer.stdout.contains(said), "{}", answer.exchange());
+    let text = "Nothing was found: the search was interrupted in its first measurement.";
+    assert!(answer.stdout.contains(text), "{}", answer.exchange());
     assert_eq!(answer.stderr, "error: interrupted; the results so far are shown above\n");
     let list = place.run(["store", "list"]);
     assert!(list.stdout.contains("(interrupted)"), "{}", list.exchange());
@@ -130,8 +130,8 @@ fn a_suite_of_very_many_cases_ends_at_a_signal_and_says_what_is_left_out() {
 #include <unistd.h>
 static uint32_t noted(uint32_t h)
 {
-    static int told;
-    if (!told++) close(open("log", O_CREAT | O_WRONLY | O_APPEND, 0600)), (void)!truncate("log", 1);
+    static int text;
+    if (!text++) close(open("log", O_CREAT | O_WRONLY | O_APPEND, 0600)), (void)!truncate("log", 1);
     return h;
 }
 SCRUPLE_BODY(id, uint32_t, h, uint32_t, noted(h))
@@ -157,6 +157,6 @@ int main(int argc, char **argv)
     );
     let heading = answer.stdout.lines().next().unwrap_or_default();
     assert!(heading.contains(" case") && !heading.contains("command"), "{}", answer.exchange());
-    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("are left out: the run was interrupted first"), "{}", answer.exchange());
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("are left out: the run was interrupted first"), "{}", answer.exchange());
 }

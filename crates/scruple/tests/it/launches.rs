@@ -65,8 +65,8 @@ fn too_few_launches_for_all_counters_are_reported_with_the_number_that_suffices(
         let words = ["run", "--no-store", "--count-only", "-r", launches, "--metrics", "alloc", "/bin/true"];
         place.run(words).stdout
     };
-    let told = answer("2");
-    assert!(told.contains("there were no launches left for it: give -r 3 or more"), "{told}");
+    let text = answer("2");
+    assert!(text.contains("there were no launches left for it: give -r 3 or more"), "{text}");
     let enough = answer("3");
     assert!(!enough.contains("launches left"), "{enough}");
 }

@@ -58,12 +58,12 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
 
 #[test]
 fn one_more_of_what_is_counted_is_written_in_the_singular() {
-    for (count, told) in
+    for (count, sentence) in
         [(101.0, "exactly 1 (+1.00 %) more malloc than"), (102.0, "exactly 2 (+2.00 %) more mallocs than")]
     {
         let more = arm(1.0, 2).with("counting", "malloc.count", |_| count);
         let answer = old_and_new(arm(1.0, 1), more, &["-r", "16", "--metrics", "malloc.count"]);
-        assert!(answer.stdout.contains(told), "{}", answer.exchange());
+        assert!(answer.stdout.contains(sentence), "{}", answer.exchange());
     }
 }
 

@@ -365,10 +365,10 @@ fn without_a_runtime_the_allocator_is_used_and_that_is_reported() {
 
 #[test]
 fn searches_for_leaks_that_can_have_no_verdict_are_refused() {
-    let said = |words: &[&str]| Place::new().run(["inspect", "leak"].iter().chain(words)).stderr;
-    assert_snapshot!(said(&["--sizes", "1,2,8", "--", "true"]), @r"error: the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}");
-    assert_snapshot!(said(&["--sizes", "1,2,4", "--", "true", "{size}"]), @r"error: at least four sizes are needed, the largest at least four times the smallest, such as --sizes 1000,2000,4000,8000,16000");
-    assert_snapshot!(said(&["--sizes", "1,2,4,8", "--metric", "time.cpu", "--", "true", "{n}"]), @r"error: ‘time.cpu’ does not show a leak: use heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max");
+    let stderr_of = |words: &[&str]| Place::new().run(["inspect", "leak"].iter().chain(words)).stderr;
+    assert_snapshot!(stderr_of(&["--sizes", "1,2,8", "--", "true"]), @r"error: the command has no {size}: write it where the program takes the size of its work, as in -- ./prog {size}");
+    assert_snapshot!(stderr_of(&["--sizes", "1,2,4", "--", "true", "{size}"]), @r"error: at least four sizes are needed, the largest at least four times the smallest, such as --sizes 1000,2000,4000,8000,16000");
+    assert_snapshot!(stderr_of(&["--sizes", "1,2,4,8", "--metric", "time.cpu", "--", "true", "{n}"]), @r"error: ‘time.cpu’ does not show a leak: use heap.live, malloc.live, memory.peak, malloc.peak or heap.live_max");
 }
 
 const KEEPS: &str = r#"

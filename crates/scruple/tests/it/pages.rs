@@ -154,8 +154,8 @@ fn pages_of_gates_have_no_findings() {
     let answer = place.run(words.iter().chain(&more));
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     let text = place.read("gate.html");
-    for said in ["Gate exceeded: 1 regression", "<h2>What decides</h2>", "<h2>Limits</h2>", "Every reading"] {
-        assert!(text.contains(said), "{said}: {text}");
+    for part in ["Gate exceeded: 1 regression", "<h2>What decides</h2>", "<h2>Limits</h2>", "Every reading"] {
+        assert!(text.contains(part), "{part}: {text}");
     }
     all_is_well(&[place.file("gate.html")]);
 }
@@ -253,8 +253,8 @@ fn the_browser_finds_what_is_wrong() {
         <svg class=chart width=20 height=5><text class=tick style='font-size:8px'>a</text><text class=tick>b</text></svg>\
         <p style='color:#ddd;background:#fff'>pale</p></body></html>";
     let Some(wrong) = wrong(&[place.write("bad.html", bad)]) else { return };
-    let told: Vec<String> = wrong.iter().map(Value::to_string).collect();
-    let told = told.join("\n");
+    let lines: Vec<String> = wrong.iter().map(Value::to_string).collect();
+    let lines = lines.join("\n");
     for what in [
         "console: loud",
         "request: http://127.0.0.1:9/x.png",
@@ -268,6 +268,6 @@ fn the_browser_finds_what_is_wrong() {
         "image-alt",
         "a chart without words",
     ] {
-        assert!(told.contains(what), "{what} is not among\n{told}");
+        assert!(lines.contains(what), "{what} is not among\n{lines}");
     }
 }

@@ -55,10 +55,10 @@ fn a_share_of_time_spent_waiting_for_a_core() {
 fn a_first_run_much_slower_than_the_rest() {
     let slow = || arm(1.0, 2).with("timing", "time.wall", |launch| if launch == 0 { 5e7 } else { 5e6 });
     let waiting = slow().with("timing", "time.wait", |launch| if launch == 0 { 4.5e7 } else { 0.0 });
-    let said = remarks(arm(1.0, 1), waiting);
+    let texts = remarks(arm(1.0, 1), waiting);
     assert!(
-        !said.iter().any(|remark| remark.starts_with("cold-start")),
-        "a busy core does not mean that files were not in memory: {said:?}"
+        !texts.iter().any(|remark| remark.starts_with("cold-start")),
+        "a busy core does not mean that files were not in memory: {texts:?}"
     );
     let nothing_read = slow().with("timing", "io.read", |_| 0.0);
     assert!(!remarks(arm(1.0, 1), nothing_read).iter().any(|remark| remark.starts_with("cold-start")));

@@ -111,7 +111,7 @@ fn one_chart_is_a_picture_and_wrong_names_say_which_there_are() {
 #[test]
 fn wrong_files_and_formats_are_reported_before_anything_is_read() {
     let place = place();
-    for (words, told) in [
+    for (words, message) in [
         (&["-o", "page.pdf"][..], "cannot tell the format of ‘page.pdf’"),
         (&["-o", "page.svg"], "name it with --svg"),
         (&["-o", "page.html", "--svg", "x"], "--svg writes a picture"),
@@ -121,7 +121,7 @@ fn wrong_files_and_formats_are_reported_before_anything_is_read() {
     ] {
         let answer = place.run(["report"].iter().chain(words));
         assert_eq!(answer.code, 2, "{words:?}: {}", answer.exchange());
-        assert!(answer.stderr.contains(told), "{words:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(message), "{words:?}: {}", answer.stderr);
     }
 }
 

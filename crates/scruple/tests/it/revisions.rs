@@ -96,10 +96,10 @@ fn one_build_of_each_version_does_not_show_whether_a_more_costly_build_pays_off(
     let step = "if [ -e costly ]; then sleep 1; fi";
     let answer = compare(&place, &["HEAD~1", "HEAD", "--clean", "--build", step]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.unwrapped();
-    assert!(said.contains("./app, from HEAD~1 to HEAD: a build took"), "{}", answer.exchange());
-    assert!(said.contains("more, which may be chance; a run of it takes"), "{}", answer.exchange());
-    assert!(said.contains("less: can’t tell whether it pays off"), "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("./app, from HEAD~1 to HEAD: a build took"), "{}", answer.exchange());
+    assert!(text.contains("more, which may be chance; a run of it takes"), "{}", answer.exchange());
+    assert!(text.contains("less: can’t tell whether it pays off"), "{}", answer.exchange());
 }
 
 #[test]

@@ -191,16 +191,16 @@ fn where_sites_cannot_be_found_the_reason_is_reported() {
         return;
     }
     let place = compiled(&["-static", "-s"]);
-    let said = |place: &Place, words: &[&str], code: i32| {
+    let message = |place: &Place, words: &[&str], code: i32| {
         let answer = place.run([&["inspect", "memory"], words].concat());
         assert_eq!(answer.code, code, "{}", answer.exchange());
         answer.stderr
     };
-    assert!(said(&place, &["--", "./app"], 3).contains("linked statically and has no symbols"));
-    assert!(said(&place, &[], 2).contains("give a command"));
-    assert!(said(&place, &["--", "./nothing"], 2).contains("there is no file"));
+    assert!(message(&place, &["--", "./app"], 3).contains("linked statically and has no symbols"));
+    assert!(message(&place, &[], 2).contains("give a command"));
+    assert!(message(&place, &["--", "./nothing"], 2).contains("there is no file"));
     let place = compiled(&[]);
-    let failed = said(&place, &["--", "./app", "1", "fails"], 4);
+    let failed = message(&place, &["--", "./app", "1", "fails"], 4);
     assert!(failed.contains("exited with code 1; -i shows its sites regardless"), "{failed}");
     assert!(memory(&place, &["-i", "--", "./app", "1", "fails"]).stdout.contains("record (app.c:6)"));
     let none = place.command(["inspect", "memory", "--", "./app"]).env("PATH", place.path()).output();
@@ -211,8 +211,8 @@ fn where_sites_cannot_be_found_the_reason_is_reported() {
     let words = ["inspect", "leak", "--sizes", "20,40,80,160,320", "--no-store", "--", "./app", "{size}"];
     let answer = place.finish(place.command(words).env("PATH", place.path()));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("every allocation was counted without valgrind"), "{}", answer.exchange());
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("every allocation was counted without valgrind"), "{}", answer.exchange());
     let lines: Vec<&str> =
         answer.stdout.lines().skip_while(|line| !line.ends_with("  site")).skip(1).collect();
     assert!(lines[0].contains("100 B       1  record (app.c:6)"), "{}", answer.exchange());
@@ -295,8 +295,8 @@ fn the_heap_of_a_runtime_is_named_also_if_another_program_executes_it() {
     let wrapped = ["--", "timeout", "100", "python3", "-S", "-c", "pass"];
     for words in [&wrapped[..], &["--", "sh", "-c", "python3 -S -c pass; true"]] {
         let answer = memory(&place, words);
-        let said = "most objects of a program of the runtime ‘python’ are in that runtime’s own heap";
+        let message = "most objects of a program of the runtime ‘python’ are in that runtime’s own heap";
         let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains(said), "{}", answer.exchange());
+        assert!(text.contains(message), "{}", answer.exchange());
     }
 }

@@ -67,7 +67,7 @@ impl Cluster {
             .env("SLURM_CONF", folder.join("slurm.conf"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(std::fs::File::create(folder.join("said")).expect("a file"))
+            .stderr(std::fs::File::create(folder.join("output")).expect("a file"))
             .spawn()
             .expect("a shell");
         let mut line = String::new();
@@ -75,7 +75,7 @@ impl Cluster {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut line).expect("an answer");
         let cluster = Cluster { folder, keeper };
         if line != "ready\n" {
-            return Err(format!("no cluster can be started here: {}", cluster.read("said")));
+            return Err(format!("no cluster can be started here: {}", cluster.read("output")));
         }
         if !cluster.eventually(|| cluster.idle() == NODES.len()) {
             return Err(format!("no cluster can be started here: {}", cluster.read("log/slurmctld.log")));
@@ -144,8 +144,8 @@ impl Cluster {
     }
 
     fn idle(&self) -> usize {
-        let said = self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]);
-        NODES.iter().filter(|(name, _)| said.lines().any(|line| line == *name)).count()
+        let printed = self.ask(&["sinfo", "-h", "-N", "-t", "idle", "-o", "%N"]);
+        NODES.iter().filter(|(name, _)| printed.lines().any(|line| line == *name)).count()
     }
 
     /// Polls `holds` until it returns true. Returns false after two minutes.
@@ -184,11 +184,11 @@ impl Drop for Cluster {
 }
 
 fn configuration(folder: &Path, timeout: u32) -> String {
-    let said = |words: &[&str]| {
+    let printed = |words: &[&str]| {
         let output = Command::new(words[0]).args(&words[1..]).output().expect("a program");
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
-    let (host, user) = (said(&["hostname", "-s"]), said(&["id", "-un"]));
+    let (host, user) = (printed(&["hostname", "-s"]), printed(&["id", "-un"]));
     let (d, port) = (folder.display(), free_port());
     let mut text = format!(
         "ClusterName=test\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={port}\nAuthType=auth/munge\n\

@@ -63,30 +63,30 @@ fn study(name: &str) -> Option<Said> {
 
 #[test]
 fn bytes_are_those_of_weigh_and_a_limit_fails_the_build() {
-    let Some(said) = study("done-2016-weigh") else { return };
-    said.measured("a step of an Integer", "16 bytes");
-    said.verdict("a step, as a + (-1)", "reproduced");
-    said.verdict("a step of an Int", "reproduced");
-    said.verdict("limits exceeded: the build fails", "reproduced");
-    said.verdict("cases of which weigh itself says other bytes", "reproduced");
-    said.measured("cases of which weigh itself says the same bytes", "26");
-    said.verdict("Data.Map of a million random keys", "could not run because");
+    let Some(text) = study("done-2016-weigh") else { return };
+    text.measured("a step of an Integer", "16 bytes");
+    text.verdict("a step, as a + (-1)", "reproduced");
+    text.verdict("a step of an Int", "reproduced");
+    text.verdict("limits exceeded: the build fails", "reproduced");
+    text.verdict("cases of which weigh itself says other bytes", "reproduced");
+    text.measured("cases of which weigh itself says the same bytes", "26");
+    text.verdict("Data.Map of a million random keys", "could not run because");
 }
 
 #[test]
 fn a_harness_that_subtracts_its_own_cost_is_shown_beside_criterion() {
-    let Some(said) = study("simmons-2014-criterion-tare") else { return };
+    let Some(text) = study("simmons-2014-criterion-tare") else { return };
     // Criterion itself fails if a busy machine lets it take too few samples in its time.
-    match said.row("under criterion: identity").1.contains("Statistics.Quantile") {
+    match text.row("under criterion: identity").1.contains("Statistics.Quantile") {
         true => skip("criterion had too few samples on a busy machine"),
-        false => said.have_figures(&["under criterion: identity", "under criterion: eight steps"]),
+        false => text.have_figures(&["under criterion: identity", "under criterion: eight steps"]),
     }
-    said.have_figures(&["net, Haskell: eight steps", "net, C: identity", "net, Rust: identity"]);
+    text.have_figures(&["net, Haskell: eight steps", "net, C: identity", "net, Rust: identity"]);
 }
 
 #[test]
 fn a_server_of_guile_has_figures_for_each_request() {
-    let Some(said) = study("wingo-2012-guile-web") else { return };
+    let Some(text) = study("wingo-2012-guile-web") else { return };
     let rates = [
         "hello: requests a second",
         "hello, connections kept: requests a second",
@@ -95,16 +95,16 @@ fn a_server_of_guile_has_figures_for_each_request() {
     ];
     for name in rates.into_iter().chain(["bytes of a request"]) {
         // If the machine is too busy for the generator, the study says nothing about the server.
-        let (figure, verdict) = said.row(name);
-        assert!(!figure.is_empty() || verdict.contains("the generator was late"), "{name}: {}", said.text);
+        let (figure, verdict) = text.row(name);
+        assert!(!figure.is_empty() || verdict.contains("the generator was late"), "{name}: {}", text.text);
     }
 }
 
 #[test]
 fn a_pass_of_a_compiler_is_weighed_in_its_builds_and_runs() {
-    let Some(said) = study("wingo-2012-guile-cse") else { return };
-    said.have_figures(&["compiling with the pass: bytes allocated"]);
-    said.have_figures(&[
+    let Some(text) = study("wingo-2012-guile-cse") else { return };
+    text.have_figures(&["compiling with the pass: bytes allocated"]);
+    text.have_figures(&[
         "building with the pass: size of the bytecode",
         "the tree with the pass: bytes allocated",
     ]);
@@ -112,22 +112,22 @@ fn a_pass_of_a_compiler_is_weighed_in_its_builds_and_runs() {
 
 #[test]
 fn two_programs_that_print_the_same_digest_are_compared() {
-    let Some(said) = study("dubuisson-2007-puremd5") else { return };
-    said.have_figures(&["pureMD5: throughput", "pureMD5: peak memory"]);
-    said.verdict("remarks that the digests differ", "reproduced");
+    let Some(text) = study("dubuisson-2007-puremd5") else { return };
+    text.have_figures(&["pureMD5: throughput", "pureMD5: peak memory"]);
+    text.verdict("remarks that the digests differ", "reproduced");
 }
 
 #[test]
 fn events_of_the_stand_ins_fire_once_each() {
-    let Some(said) = study("dubuisson-2008-control-event") else { return };
-    said.have_figures(&["a map: bytes allocated for an event at 1000"]);
+    let Some(text) = study("dubuisson-2008-control-event") else { return };
+    text.have_figures(&["a map: bytes allocated for an event at 1000"]);
 }
 
 #[test]
 fn queues_deliver_every_message_once() {
-    let Some(said) = study("simmons-2014-unagi-chan") else { return };
-    said.have_figures(&["TQueue, 2 to 2: time of a message", "TQueue, 2 to 2: bytes of a message"]);
-    said.verdict("messages that were lost, doubled or invented", "reproduced");
+    let Some(text) = study("simmons-2014-unagi-chan") else { return };
+    text.have_figures(&["TQueue, 2 to 2: time of a message", "TQueue, 2 to 2: bytes of a message"]);
+    text.verdict("messages that were lost, doubled or invented", "reproduced");
 }
 
 /// The first code block in `document` that is marked with `language`.

@@ -18,23 +18,23 @@ fn refusal(words: &[&str]) -> String {
 fn programs_that_cannot_be_run() {
     let place = Place::new();
     place.write("plain.txt", "hello");
-    let said = |command: &str| place.run(["run", command]).exchange();
-    assert_snapshot!(said("no-such-program --at all"), @r"
+    let text = |command: &str| place.run(["run", command]).exchange();
+    assert_snapshot!(text("no-such-program --at all"), @r"
     exit 2
     --- stderr
     error: cannot weigh ‘no-such-program --at all’: there is no program ‘no-such-program’ on the search path: check the spelling, or give its path
     ");
-    assert_snapshot!(said("./no-such-file"), @r"
+    assert_snapshot!(text("./no-such-file"), @r"
     exit 2
     --- stderr
     error: cannot weigh ‘./no-such-file’: there is no file ‘./no-such-file’
     ");
-    assert_snapshot!(said("./plain.txt"), @r"
+    assert_snapshot!(text("./plain.txt"), @r"
     exit 2
     --- stderr
     error: cannot weigh ‘./plain.txt’: ‘./plain.txt’ is not executable: `chmod +x` makes it so, or name its interpreter
     ");
-    assert_snapshot!(said("/"), @r"
+    assert_snapshot!(text("/"), @r"
     exit 2
     --- stderr
     error: cannot weigh ‘/’: ‘/’ is a folder: name a program in it
@@ -69,9 +69,9 @@ fn limits_that_mean_nothing() {
 #[test]
 fn margins_that_are_invalid() {
     for margin in ["0", "-1%", "100%", "two", "nan"] {
-        let said = refusal(&[&format!("--margin={margin}"), "true"]);
+        let text = refusal(&[&format!("--margin={margin}"), "true"]);
         assert_eq!(
-            said,
+            text,
             format!("error: ‘{margin}’ is not a margin: give a share between 0 and 100 %, such as 2%\n")
         );
     }
@@ -192,8 +192,8 @@ fn former_names_of_verbs_answer_with_the_new_ones() {
     let place = Place::new();
     for (old, new) in [("list", "store list"), ("import", "store import"), ("ghc", "inspect ghc")] {
         let answer = place.run([old, "--json"]);
-        let said = format!("error: `scruple {old}` is now `scruple {new}`\n");
-        assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr), (2, "", said));
+        let text = format!("error: `scruple {old}` is now `scruple {new}`\n");
+        assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr), (2, "", text));
     }
 }
 
@@ -217,8 +217,8 @@ fn every_verb_has_a_manual_page_that_a_reader_of_pages_understands() {
             .arg(entry.path())
             .output()
             .expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() && said.is_empty(), "{}: {said}", entry.path().display());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && text.is_empty(), "{}: {text}", entry.path().display());
     }
     let nowhere = place.run(["completions", "--man", "/proc/nowhere"]);
     assert_eq!(nowhere.code, 2, "{}", nowhere.exchange());

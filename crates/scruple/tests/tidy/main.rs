@@ -123,7 +123,7 @@ fn scruple(words: &[&str]) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
@@ -278,7 +278,7 @@ fn nothing_names_a_folder_of_a_developers_machine() {
 
 #[test]
 fn every_metric_is_listed_with_its_meaning() {
-    let listed = said(&scruple(&["inspect", "metrics"]).output().expect("scruple runs"));
+    let listed = text_of(&scruple(&["inspect", "metrics"]).output().expect("scruple runs"));
     for metric in METRICS {
         let line = listed.lines().find(|line| line.split_whitespace().next() == Some(&metric.key));
         let line = line.unwrap_or_else(|| panic!("`scruple inspect metrics` does not list {}", metric.key));
@@ -331,7 +331,7 @@ fn helps() -> BTreeMap<String, String> {
     let mut open = vec![String::new()];
     while let Some(verb) = open.pop() {
         let words: Vec<&str> = verb.split_whitespace().chain(["--help"]).collect();
-        let answer = said(&scruple(&words).output().expect("scruple runs"));
+        let answer = text_of(&scruple(&words).output().expect("scruple runs"));
         let lines: Vec<&str> = answer.trim_matches('\n').lines().map(str::trim_end).collect();
         // Verbs stand between `Usage:` and `Options:`, indented by two spaces.
         let head = lines.iter().skip_while(|line| !line.starts_with("Usage:"));
@@ -363,7 +363,7 @@ fn options_stay_few_and_the_common_ones_fit_a_screen() {
         let count = options(help).len();
         assert!(count <= MOST_OF_A_VERB, "`scruple {verb}` has {count} options");
         let words: Vec<&str> = verb.split_whitespace().chain(["-h"]).collect();
-        let lines = said(&scruple(&words).output().expect("scruple runs")).lines().count();
+        let lines = text_of(&scruple(&words).output().expect("scruple runs")).lines().count();
         assert!(
             lines <= MOST_LINES,
             "`scruple {verb} -h` has {lines} lines: hide rare options with hide_short_help"
@@ -384,7 +384,7 @@ fn the_reference_of_the_command_line_is_up_to_date() {
 #[test]
 fn every_link_between_documents_leads_somewhere() {
     let output = Command::new("python3").arg(root().join("docs/book.py")).output().expect("python3 starts");
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", text_of(&output));
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn the_example_of_a_configuration_is_understood() {
     std::fs::write(folder.path().join("script.json"), r#"{"arms": {}}"#).expect("a file");
     let mut command = scruple(&["run", "--no-store", "--scripted", "script.json"]);
     command.current_dir(folder.path()).env("HOME", folder.path());
-    let answer = said(&command.output().expect("scruple runs"));
+    let answer = text_of(&command.output().expect("scruple runs"));
     // Scruple reads the configuration before the script. The script is empty, so that its error shows that the
     // configuration was accepted.
     assert!(answer.contains("the script has no"), "{answer}");

@@ -1,4 +1,4 @@
-//! Which file was mapped at which address of a process, as the kernel said while the process ran.
+//! Which file was mapped at which address of a process, as the kernel listed it while the process ran.
 
 use super::frame_rules::FrameRules;
 use object::{Object, ObjectSegment};

@@ -229,8 +229,8 @@ fn count_over(
         Ok(pauses)
     });
     // A helper in another language that only waits does not answer requests.
-    let told = runtimes.reports();
-    if !told.is_empty() && told.iter().all(|process| idle.contains(&process.pid)) {
+    let reports = runtimes.reports();
+    if !reports.is_empty() && reports.iter().all(|process| idle.contains(&process.pid)) {
         return Err(NoRuntimeFigures::NoRuntime(
             "no process with a language runtime ran under load".to_owned(),
         ));

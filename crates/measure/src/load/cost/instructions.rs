@@ -214,8 +214,8 @@ impl CountedServer<'_> {
         })?;
         let counted = session.read().map_err(|error| error.to_string())?;
         drop(folder);
-        let told = ordered.len() > batches.len();
-        if !told || ordered.windows(2).any(|pair| pair[0] != pair[1]) || !counted.profiles.lost.is_empty() {
+        let took_orders = ordered.len() > batches.len();
+        if !took_orders || ordered.windows(2).any(|pair| pair[0] != pair[1]) || !counted.profiles.lost.is_empty() {
             return Ok(None);
         }
         Ok(Some(counted.profiles))

@@ -265,7 +265,7 @@ impl ServerWindows {
         let idle =
             |key: &str| self.idle.iter().find(|(known, _)| known == key).map_or(0.0, |(_, rate)| *rate);
         let threads_unknown = self.unseen.too_much().is_some();
-        let told = |(key, _): &&(String, f64)| !threads_unknown || !OF_THREADS.contains(&key.as_str());
+        let is_known = |(key, _): &&(String, f64)| !threads_unknown || !OF_THREADS.contains(&key.as_str());
         let of = |window: &Window| {
             let each = |(key, growth): &(String, f64)| {
                 let background = idle(key) * window.elapsed as f64 / 1e9;
@@ -274,7 +274,7 @@ impl ServerWindows {
                 (key.clone(), (growth - background).max(0.0) / window.requests as f64)
             };
             let counts = window.requests > 0;
-            window.grown.iter().filter(|_| counts).filter(told).map(each).collect()
+            window.grown.iter().filter(|_| counts).filter(is_known).map(each).collect()
         };
         self.windows.iter().skip(first).map(of).collect()
     }

@@ -78,8 +78,8 @@ fn find(elf: &Elf) -> Option<Recognition> {
     let structure = elf.has("stats") && elf.has("GC_coll_max_pause");
     let mut found = Recognition { version, by, asked: "its report, through GHCRTS", not: Vec::new() };
     if !elf.dynamic && closed {
-        let told = COMMON.iter().filter(|key| Runtime::Ghc.counts(key));
-        found.not.extend(told.map(|key| (*key, SILENT.to_owned())));
+        let keys = COMMON.iter().filter(|key| Runtime::Ghc.counts(key));
+        found.not.extend(keys.map(|key| (*key, SILENT.to_owned())));
     } else if !elf.dynamic {
         found.asked = "its one-line report, through GHCRTS, cut out of standard error";
         for key in ["gc.minor", "gc.major", "gc.pause_max"] {

@@ -88,7 +88,7 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     };
     let version = &build.version;
     let here = match go(&["env", "GOVERSION"]) {
-        Ok(said) if said.status.success() => String::from_utf8_lossy(&said.stdout).trim().to_owned(),
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
         _ => return Err(format!("with {version} on the path they could be found")),
     };
     if here.split_whitespace().next() != Some(version) {
@@ -102,8 +102,8 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     words.push("empty.go");
     let done = go(&words).map_err(|error| format!("go cannot be started: {error}"))?;
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr);
-        let last = said.trim().lines().last().unwrap_or("no reason given").to_owned();
+        let output = String::from_utf8_lossy(&done.stderr);
+        let last = output.trim().lines().last().unwrap_or("no reason given").to_owned();
         return Err(format!("{version} could not build a program to compare with: {last}"));
     }
     Ok(folder.join("empty"))
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn an_empty_program_is_built_once_and_again_if_its_file_is_damaged() {
         let version = Command::new("go").args(["env", "GOVERSION"]).output();
-        let Ok(version) = version.map(|said| String::from_utf8_lossy(&said.stdout).trim().to_owned()) else {
+        let Ok(version) = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()) else {
             return;
         };
         let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Reads what the management beans said at the end of the virtual machine: lines about collectors and pools of the
+//! Reads what the management beans report at the end of the virtual machine: lines about collectors and pools of the
 //! heap, which the agent kept.
 
 use super::perf_data::PerfData;

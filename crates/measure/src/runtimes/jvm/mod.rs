@@ -53,7 +53,7 @@ pub(super) fn why_no_live(record: &AgentRecord, figures: &[RuntimeFigure]) -> Op
     })
 }
 
-/// What the management beans said, and the counter file.
+/// The output of the management beans, and the counter file.
 fn beans_of(record: &AgentRecord) -> (HeapBeans, Option<PerfData>) {
     const COUNTERS: &[u8] = b"counters\n";
     let text = &record.text;

@@ -74,11 +74,11 @@ impl Cases {
         }
         self.weighed.truncate(index);
         let left_out = all - index;
-        let told = match self.declared.complete {
+        let text = match self.declared.complete {
             true => format!("{left_out} of {all} cases are left out: {why}"),
             false => format!("{left_out} of the first {all} cases, and all after these, are left out: {why}"),
         };
-        run.warn("left-out", told);
+        run.warn("left-out", text);
     }
 }
 

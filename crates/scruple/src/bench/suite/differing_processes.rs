@@ -29,7 +29,7 @@ pub(super) fn any(programs: &Programs, cases: &Cases, run: &Run) -> bool {
 pub(super) fn add_remarks(programs: &Programs, cases: &Cases, record: &mut SuiteRecord) {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let certain = groups(programs, cases, &record.run).filter(|(_, groups)| groups.are_certain());
-    let mut told: Vec<String> = certain
+    let mut sentences: Vec<String> = certain
         .map(|(weighed, Groups { low, high })| {
             let (name, few, many) = (record.name(weighed), time(low.0), time(high.0));
             format!(
@@ -38,10 +38,10 @@ pub(super) fn add_remarks(programs: &Programs, cases: &Cases, record: &mut Suite
             )
         })
         .collect();
-    let others = told.len().saturating_sub(NAMED);
-    told.truncate(NAMED);
+    let others = sentences.len().saturating_sub(NAMED);
+    sentences.truncate(NAMED);
     if others > 0 {
-        told.push(format!("processes of {others} further cases differ as well"));
+        sentences.push(format!("processes of {others} further cases differ as well"));
     }
-    told.into_iter().for_each(|text| record.run.warn("processes", text));
+    sentences.into_iter().for_each(|text| record.run.warn("processes", text));
 }

@@ -311,10 +311,10 @@ impl TimingPass<'_> {
         let beside = readings::readings_of_tare(&replies, beside, core, waited);
         for reply in replies {
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
-            if let (Some(said), Subject::Case { timing, .. }) =
+            if let (Some(declared), Subject::Case { timing, .. }) =
                 (reply.timing, &mut self.record.run.arms[position].subject)
             {
-                *timing = Some(said);
+                *timing = Some(declared);
             }
             let mut of_batch = readings::of_batch(&weighed.case, &reply);
             if reply.kind == LoopKind::Tare {

@@ -11,11 +11,11 @@ use scruple_core::harmless_text::plain_lines;
 pub fn text(summary: &GateSummary) -> String {
     let mut tests: Vec<(String, String, TestOutcome)> = Vec::new();
     for row in summary.rows.iter().filter(|row| row.finding.gates) {
-        let said = format!("{} → {} {}", row.before, row.after, row.change);
+        let text = format!("{} → {} {}", row.before, row.after, row.change);
         let why = row.finding.why.as_deref().map_or_else(String::new, |why| format!(": {why}"));
         let ending = match row.finding.outcome {
-            GateOutcome::Regression => TestOutcome::Failed(said),
-            GateOutcome::CantTell => TestOutcome::Unknown(format!("can’t tell{why}: {said}")),
+            GateOutcome::Regression => TestOutcome::Failed(text),
+            GateOutcome::CantTell => TestOutcome::Unknown(format!("can’t tell{why}: {text}")),
             GateOutcome::Accepted | GateOutcome::Improvement | GateOutcome::Same => TestOutcome::Passed,
         };
         tests.push((row.finding.subject.clone(), row.finding.metric.clone(), ending));

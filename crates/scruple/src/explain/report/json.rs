@@ -56,16 +56,16 @@ struct CountedDifference<'a> {
     difference: f64,
     spread: f64,
     gross: f64,
-    rows: Vec<ToldFunction<'a>>,
+    rows: Vec<DifferenceRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct ToldFunction<'a> {
+struct DifferenceRow<'a> {
     #[serde(flatten)]
     function: &'a FunctionDifference,
     code: &'static str,
     within_spread: bool,
-    told: bool,
+    shown: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hunk: Option<String>,
 }
@@ -117,7 +117,7 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
     let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
     let is_main = std::ptr::eq(explanation, found.main());
     let rows = explanation.rows.iter().enumerate();
-    let told: Vec<*const FunctionDifference> =
+    let shown: Vec<*const FunctionDifference> =
         found.shown_rows(explanation).map(std::ptr::from_ref).collect();
     CountedDifference {
         count: explanation.count,
@@ -127,11 +127,11 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
         spread: explanation.spread,
         gross: explanation.gross(),
         rows: rows
-            .map(|(index, function)| ToldFunction {
+            .map(|(index, function)| DifferenceRow {
                 function,
                 code: words::code(function),
                 within_spread: function.is_within_spread(),
-                told: told.contains(&std::ptr::from_ref(function)),
+                shown: shown.contains(&std::ptr::from_ref(function)),
                 hunk: is_main.then(|| hunk(index)).flatten(),
             })
             .collect(),

@@ -53,25 +53,25 @@ fn of(
     contexts_of_script: &[ContextDifference],
 ) -> Page {
     let names = found.names.each_ref().map(|one| name(one));
-    let mut told = words::answer(found).into_iter();
+    let mut lines = words::answer(found).into_iter();
     let script_first = found.originates_in_script();
     let own = if script_first { "Functions of the interpreter" } else { "Functions" };
     let own = Section { title: own.to_owned(), ..functions(found, found.main(), rows, Vec::new()) };
     let of_script = found.script.iter().map(|script| {
-        let told = if script_first { Vec::new() } else { words::answer(script) };
-        let told = told.iter().map(|line| SectionPart::Words(sentence(line))).collect();
+        let lines = if script_first { Vec::new() } else { words::answer(script) };
+        let lines = lines.iter().map(|line| SectionPart::Words(sentence(line))).collect();
         let title = "Functions of the script".to_owned();
-        Section { title, ..functions(script, script.main(), rows, told) }
+        Section { title, ..functions(script, script.main(), rows, lines) }
     });
     let mut sections: Vec<Section> = of_script.collect();
     sections.insert(if script_first { sections.len() } else { 0 }, own);
     sections.extend(found.explanations[1..].iter().map(|explanation| {
-        let told = Some(words::total_difference(found, explanation))
+        let lines = Some(words::total_difference(found, explanation))
             .into_iter()
             .chain(words::cause(found, explanation));
-        let told = told.map(|line| SectionPart::Words(sentence(&line))).collect();
+        let lines = lines.map(|line| SectionPart::Words(sentence(&line))).collect();
         let title = capital(&name(found.word(explanation.count)));
-        Section { title, ..functions(found, explanation, rows, told) }
+        Section { title, ..functions(found, explanation, rows, lines) }
     }));
     sections.extend(closures(found, rows));
     sections.extend(code(found));
@@ -90,8 +90,8 @@ fn of(
     Page {
         title: format!("{} → {}", names[0], names[1]),
         kind: vec!["Explanation".to_owned(), format!("A: {}", names[0]), format!("B: {}", names[1])],
-        verdict: vec![Span::new(sentence(&told.next().unwrap_or_default()), tone(found.main().delta()))],
-        notes: told.chain(words::counted(found)).map(|line| sentence(&line)).collect(),
+        verdict: vec![Span::new(sentence(&lines.next().unwrap_or_default()), tone(found.main().delta()))],
+        notes: lines.chain(words::counted(found)).map(|line| sentence(&line)).collect(),
         warnings: words::remarks(found).iter().map(|remark| sentence(remark)).collect(),
         sections,
     }
@@ -170,13 +170,13 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 /// Writes what differs within a function, and which change of the source touches it.
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
     let least = row.delta.abs() / 20.0;
-    let told = row.reported();
-    let shown = told.iter().filter(|part| part.delta.abs() >= least).take(3);
-    let mut told: Vec<String> =
+    let parts = row.reported();
+    let shown = parts.iter().filter(|part| part.delta.abs() >= least).take(3);
+    let mut texts: Vec<String> =
         shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
-    told.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
-    sentence(told.join("; ").trim())
+    texts.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
+    sentence(texts.join("; ").trim())
 }
 
 /// Makes the section of lines and machine code, if the user requested them.

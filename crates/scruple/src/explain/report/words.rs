@@ -160,7 +160,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () if part >= PART => "A part of it comes from",
         () => &spread_over(found, explanation),
     };
-    let told = first(row).map_or(String::new(), |clause| format!(": {clause}"));
+    let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
     let code = about_code(row);
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     let hunk = hunk.map_or(String::new(), |(_, hunk)| format!("; the change at {} touches it", hunk.place()));
@@ -170,11 +170,11 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     };
     if let Some(less) = frees_less(found, explanation) {
         return Some(format!(
-            "{less}; what is not freed shows first in {}{told} ({how_much}); {code}{hunk}.",
+            "{less}; what is not freed shows first in {}{clause} ({how_much}); {code}{hunk}.",
             function(row)
         ));
     }
-    Some(format!("{surely} {}{told} ({how_much}); {code}{besides}{hunk}.", function(row)))
+    Some(format!("{surely} {}{clause} ({how_much}); {code}{besides}{hunk}.", function(row)))
 }
 
 /// Writes whether the code of a row changed.

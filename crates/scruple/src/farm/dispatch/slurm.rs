@@ -111,7 +111,7 @@ impl Slurm {
             );
             match ask(command.args(&self.words), Some(&text)) {
                 // `--parsable` appends the name of the cluster if there are several.
-                Ok(said) => ids.push(said.trim().split(';').next().unwrap_or_default().to_owned()),
+                Ok(answer) => ids.push(answer.trim().split(';').next().unwrap_or_default().to_owned()),
                 // The list of units stays, because Slurm may have accepted the jobs although its answer was lost.
                 Err(why) => return Err(SendFailure::Refused(why)),
             }
@@ -150,12 +150,12 @@ impl Slurm {
         if names.is_empty() {
             return Ok(found);
         }
-        let said = ask(
+        let answer = ask(
             Command::new("squeue").args(["-h", "-r", "-o", "%j|%F_%K|%A|%T|%r", "-n"]).arg(names.join(",")),
             None,
         )?;
         let mut units: HashMap<String, Vec<String>> = HashMap::new();
-        for line in said.lines() {
+        for line in answer.lines() {
             let [name, id, number, state, reason] = line.split('|').collect::<Vec<_>>()[..] else { continue };
             let sent = name.rsplit('-').next().unwrap_or_default();
             let index = id.rsplit('_').next().and_then(|index| index.parse::<usize>().ok());
@@ -188,9 +188,9 @@ impl Slurm {
         let mut missing: HashMap<String, Instant> = HashMap::new();
         let mut ending: HashMap<String, Instant> = HashMap::new();
         let mut stuck = StuckJobs::default();
-        let mut told = BTreeSet::new();
+        let mut printed = BTreeSet::new();
         let mut once = |what: String| {
-            if told.insert(what.clone()) {
+            if printed.insert(what.clone()) {
                 order.progress.say(&what);
             }
         };
@@ -304,15 +304,15 @@ impl Dispatch for Slurm {
         if let Some(partition) = &self.asked {
             command.args(["-p", partition]);
         }
-        let said = ask(&mut command, None).map_err(|why| {
+        let answer = ask(&mut command, None).map_err(|why| {
             Fault::usage(format!(
                 "Slurm does not answer: {why}; check that jobs can be submitted from this machine"
             ))
         })?;
         let wanted = self.words.iter().find_map(|word| word.strip_prefix("--constraint="));
         let named = self.words.iter().any(|word| word.starts_with("-p") || word.starts_with("--partition"));
-        let default = !named && said.lines().any(|line| line.ends_with('*'));
-        let nodes: BTreeSet<&str> = said
+        let default = !named && answer.lines().any(|line| line.ends_with('*'));
+        let nodes: BTreeSet<&str> = answer
             .lines()
             .filter_map(|line| {
                 let [name, state, features, partition] = line.split('|').collect::<Vec<_>>()[..] else {
@@ -361,8 +361,8 @@ fn numbers(lists: &std::path::Path) -> Vec<u64> {
 }
 
 fn longest_array() -> usize {
-    let said = ask(Command::new("scontrol").args(["show", "config"]), None).unwrap_or_default();
-    let line = said.lines().find(|line| line.starts_with("MaxArraySize"));
+    let answer = ask(Command::new("scontrol").args(["show", "config"]), None).unwrap_or_default();
+    let line = answer.lines().find(|line| line.starts_with("MaxArraySize"));
     let size = line.and_then(|line| line.rsplit('=').next()?.trim().parse::<usize>().ok());
     size.unwrap_or(ARRAY).max(1)
 }
@@ -377,12 +377,12 @@ fn ask(command: &mut Command, input: Option<&str>) -> Result<String, String> {
         let _ = pipe.write_all(input.unwrap_or_default().as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| format!("{name}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let answer = String::from_utf8_lossy(&output.stderr);
     // The last lines may only say where the help is.
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = lines[lines.len().saturating_sub(LINES)..].join("; ");
+    let lines: Vec<&str> = answer.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let answer = lines[lines.len().saturating_sub(LINES)..].join("; ");
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{name}: {said}")),
+        false => Err(format!("{name}: {answer}")),
     }
 }

@@ -55,7 +55,7 @@ impl Ssh {
         let paired = if order.pairs { self.hosts.len() / 2 * 2 } else { self.hosts.len() };
         let hosts: Vec<String> =
             self.hosts[..paired].iter().step_by(every).map(|host| format!("1/{host}")).collect();
-        let said = fs::File::create(log.with_extension("said")).map_err(failed)?;
+        let errors = fs::File::create(log.with_extension("stderr")).map_err(failed)?;
         Command::new("parallel")
             .args([
                 "--will-cite",
@@ -73,7 +73,7 @@ impl Ssh {
             .env("PARALLEL_HOME", order.folder.path().join("tmp"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(said)
+            .stderr(errors)
             .spawn()
             .map_err(failed)
     }
@@ -158,8 +158,8 @@ impl Dispatch for Ssh {
                     break;
                 }
                 if attempt > ATTEMPTS {
-                    let said = fs::read_to_string(log.with_extension("said")).unwrap_or_default();
-                    let last = said.trim().lines().last().unwrap_or("no answer from the hosts").to_owned();
+                    let errors = fs::read_to_string(log.with_extension("stderr")).unwrap_or_default();
+                    let last = errors.trim().lines().last().unwrap_or("no answer from the hosts").to_owned();
                     return Err(Fault::usage(format!(
                         "{} of {} units were sent {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
                          ‘scruple’: [farm] folder and program name others",

@@ -30,9 +30,9 @@ impl Adoption<'_> {
         measures: Vec<(&Planned, UnitResult)>,
     ) -> Result<(), Fault> {
         let (mut ready, mut failed) = (0, 0);
-        for (commit, told) in builds {
+        for (commit, result) in builds {
             let Some(index) = self.building.journal.index_of(&commit) else { continue };
-            if let UnitOutcome::Built(artefacts) = &told.found {
+            if let UnitOutcome::Built(artefacts) = &result.found {
                 ready += 1;
                 let tree = self.building.builds.tree(&commit);
                 let build_key = self.building.builds.builder.build_key(&commit, &tree);
@@ -40,18 +40,18 @@ impl Adoption<'_> {
             } else {
                 failed += 1;
             }
-            self.building.note_build(index, told.found)?;
+            self.building.note_build(index, result.found)?;
         }
         if ready + failed > 0 {
             self.building.progress.done(&format!("{ready} versions built on nodes, {failed} failed"));
         }
-        for (planned, told) in measures {
-            let UnitOutcome::Measured { entries, arms, warnings, logs } = told.found else {
+        for (planned, result) in measures {
+            let UnitOutcome::Measured { entries, arms, warnings, logs } = result.found else {
                 return Err(Fault::internal(format!("the unit ‘{}’ has weighed nothing", planned.unit)));
             };
-            use_provenance_of_node(&mut self.building.journal.history.run.provenance, &told.machine);
+            use_provenance_of_node(&mut self.building.journal.history.run.provenance, &result.machine);
             let provenance = &mut self.building.journal.history.run.provenance;
-            provenance.took(&told.node, &told.machine.machine_class, planned.first, planned.rounds);
+            provenance.took(&result.node, &result.machine.machine_class, planned.first, planned.rounds);
             for theirs in &entries {
                 let Some(index) = self.building.journal.index_of(&theirs.version.commit) else { continue };
                 self.adopt_entry(index, theirs, &logs)?;
@@ -68,7 +68,7 @@ impl Adoption<'_> {
                 0 => "counted and checked".to_owned(),
                 rounds => format!("timed {rounds} rounds"),
             };
-            self.building.progress.done(&format!("{what} on {}", told.node));
+            self.building.progress.done(&format!("{what} on {}", result.node));
         }
         self.building.journal.put_provenance()
     }

@@ -134,9 +134,9 @@ impl Campaign {
 
     /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
     fn check_classes(&self, folder: &UnitFolder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
-        let of = |(planned, told): &(&Planned, UnitResult)| UnitMachine {
-            node: told.node.clone(),
-            class: told.machine.machine_class.clone(),
+        let of = |(planned, result): &(&Planned, UnitResult)| UnitMachine {
+            node: result.node.clone(),
+            class: result.machine.machine_class.clone(),
             result: folder.result_path(&planned.unit),
         };
         let provenance = &self.journal.history.run.provenance;

@@ -97,17 +97,17 @@ impl Journal {
     }
 
     /// Records that a built version cannot be weighed, and that neither can the versions with the same artefacts. The
-    /// reason, and what the program said last, are added to its log.
+    /// reason, and the last output of the program, are added to its log.
     pub(super) fn reject(
         &mut self,
         index: usize,
         state: VersionState,
         why: String,
-        (log, said): (&Path, &str),
+        (log, last_output): (&Path, &str),
     ) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        note(log, &format!("{why}\n{said}\n"))?;
+        note(log, &format!("{why}\n{last_output}\n"))?;
         for other in 0..self.history.entries.len() {
             let version = &mut self.history.entries[other].version;
             let alike =

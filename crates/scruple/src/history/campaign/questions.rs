@@ -132,11 +132,11 @@ impl OpenQuestions {
             return Vec::new();
         }
         let pairs = neighbours(seen, &self.graph, scope.effort.first());
-        let told = |one: &SuspectedVersions| {
+        let is_answered = |one: &SuspectedVersions| {
             let mut within = pairs.iter().filter(|(a, b)| one.holds(&self.graph, *a, *b));
             within.any(|(a, b)| self.difference_in(journal, one, *a, *b) > 0.0)
         };
-        self.suspected.iter().filter(|one| !told(one)).collect()
+        self.suspected.iter().filter(|one| !is_answered(one)).collect()
     }
 
     /// Finds the changes that may come from versions that were not weighed.

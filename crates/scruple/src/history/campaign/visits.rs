@@ -270,9 +270,9 @@ impl Visits<'_> {
         })
     }
 
-    fn reject(&mut self, index: usize, state: VersionState, why: String, said: &str) -> Result<(), Fault> {
+    fn reject(&mut self, index: usize, state: VersionState, why: String, last_output: &str) -> Result<(), Fault> {
         let log = self.builds.log(&self.journal.history.entries[index].version.commit);
-        self.journal.reject(index, state, why, (&log, said))
+        self.journal.reject(index, state, why, (&log, last_output))
     }
 
     /// Returns the launches of one block at a version: the index of each subject with the number of the launch.

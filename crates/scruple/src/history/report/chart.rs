@@ -159,8 +159,8 @@ pub(crate) fn of_series(
     layers.extend(below(page));
     layers.retain(|layer| layer.pieces.iter().any(|piece| !piece.is_empty()));
     let scale = if positive && !options.linear { AxisScale::Log } else { AxisScale::Linear };
-    let told = whole_change(series);
-    let mut note = told.clone();
+    let change = whole_change(series);
+    let mut note = change.clone();
     if copied {
         note.push_str(". Hollow: readings of another version with the same binary");
     }
@@ -168,7 +168,7 @@ pub(crate) fn of_series(
         name: slug(&format!("{}-{}", name(&series.subject), title(&series.metric))),
         title: sentence(&words::series(series)),
         note,
-        label: sentence(&format!("{}: {told}{}", words::series(series), changes(page, series))),
+        label: sentence(&format!("{}: {change}{}", words::series(series), changes(page, series))),
         drawn: Drawn::Plot(Plot {
             x: versions(page, |event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series))),
             y: Axis::new(title(&series.metric), series.unit.clone(), scale),
@@ -193,7 +193,7 @@ fn whole_change(series: &Series) -> String {
 
 /// Describes the changes of a series.
 fn changes(page: &HistoryReport<'_>, series: &Series) -> String {
-    let told: Vec<String> = series
+    let changes: Vec<String> = series
         .changes
         .iter()
         .map(|change| {
@@ -201,7 +201,7 @@ fn changes(page: &HistoryReport<'_>, series: &Series) -> String {
             format!("{from} to {to} at {}", words::short(page, change.at))
         })
         .collect();
-    if told.is_empty() { String::new() } else { format!("; changes: {}", told.join("; ")) }
+    if changes.is_empty() { String::new() } else { format!("; changes: {}", changes.join("; ")) }
 }
 
 /// Returns the level of each stretch between changes, as lines with steps at the borders of versions.

@@ -26,10 +26,10 @@ pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     if let Some((from, to)) = from.zip(to) {
         let _ = write!(out, "\n## From the first version to the last\n\n{}", pair(page, from, to));
     }
-    let told = page.shown_events();
-    if !told.is_empty() {
+    let events = page.shown_events();
+    if !events.is_empty() {
         out.push_str("\n## Changes\n\n");
-        for event in told {
+        for event in events {
             out.push_str(&event_lines(page, event));
         }
         out.push('\n');
@@ -111,12 +111,12 @@ fn event_lines(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
             let _ = writeln!(out, "  - {}: {parts}", code(&words::plain(subject), Markup::Markdown));
             continue;
         }
-        let mut told = line(page, event.outcome(), subject, &parts, event.before, event.last());
+        let mut item = line(page, event.outcome(), subject, &parts, event.before, event.last());
         let which = Some(words::culprit(page, event)).filter(|_| words::left_out(page, event) > 0);
         for kind in which.into_iter().chain(words::kind(page, event)) {
-            let _ = write!(told, " – {}", escaped(&kind));
+            let _ = write!(item, " – {}", escaped(&kind));
         }
-        let _ = writeln!(out, "- {told}");
+        let _ = writeln!(out, "- {item}");
     }
     for one in page.explained_of(event) {
         for sentence in &one.sentences {

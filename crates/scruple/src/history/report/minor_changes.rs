@@ -21,7 +21,7 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
     let bounds = [(0.000_1, "0.01 %"), (0.001, "0.1 %"), (0.01, "1 %")];
     let bound = bounds.into_iter().find(|(bound, _)| largest < *bound);
     let bound = bound.map_or_else(|| share(page.margin()), |(_, text)| text.to_owned());
-    let told: Vec<String> = minor
+    let names: Vec<String> = minor
         .iter()
         .take(MINOR)
         .filter_map(|event| {
@@ -34,7 +34,7 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
     let more = minor.len().saturating_sub(MINOR);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let count = number(changes().count(), "exact change");
-    (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", told.join(", ")))
+    (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", names.join(", ")))
 }
 
 /// The largest number of small changes that are named.

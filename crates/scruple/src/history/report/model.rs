@@ -63,10 +63,10 @@ fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
         return vec![Span::plain("No version was weighed, so nothing is known about costs.")];
     }
-    let told = page.shown_events();
-    let Some(first) = told.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
-    let of = |tone: Tone| told.iter().filter(|event| chart::tone(event) == tone).count();
-    let alike = told.iter().filter(|event| chart::tone(event) == chart::tone(first));
+    let shown = page.shown_events();
+    let Some(first) = shown.first() else { return vec![Span::plain(minor_changes::no_change(page))] };
+    let of = |tone: Tone| shown.iter().filter(|event| chart::tone(event) == tone).count();
+    let alike = shown.iter().filter(|event| chart::tone(event) == chart::tone(first));
     let first = alike.max_by(|one, other| one.size().total_cmp(&other.size())).unwrap_or(first);
     let mut spans = Vec::new();
     for (tone, word) in
@@ -79,7 +79,7 @@ fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
     }
     spans.push(Span::plain(format!(" in {}", words::number(page.history.versions.len(), "version"))));
     if let Some((series, change)) = first.changes.first() {
-        let most = match (told.len(), chart::tone(first)) {
+        let most = match (shown.len(), chart::tone(first)) {
             (1, _) => "it",
             (_, Tone::Worse) => "the largest regression",
             (_, Tone::Better) => "the largest improvement",
@@ -113,9 +113,9 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
     if page.shown.is_empty() {
         return None;
     }
-    let told = page.shown_events();
+    let shown = page.shown_events();
     let mut parts = Vec::new();
-    match told.is_empty() {
+    match shown.is_empty() {
         true => parts.push(SectionPart::Words(sentence(&minor_changes::no_change(page)))),
         false => {
             let mut head =
@@ -126,7 +126,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
                 ColumnHeading::number("by chance"),
                 ColumnHeading::text("Title"),
             ]);
-            let rows: Vec<Vec<Cell>> = told.iter().flat_map(|event| rows(page, event)).collect();
+            let rows: Vec<Vec<Cell>> = shown.iter().flat_map(|event| rows(page, event)).collect();
             let table = |rows| {
                 SectionPart::Table(Table {
                     label: "Changes".to_owned(),
@@ -141,7 +141,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
                     summary: format!(
                         "{} of {}",
                         words::number(rows.len(), "change"),
-                        words::number(told.len(), "version")
+                        words::number(shown.len(), "version")
                     ),
                     parts: vec![table(rows)],
                 }),
@@ -149,7 +149,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
             });
         }
     }
-    for event in &told {
+    for event in &shown {
         let head = format!("#{}", event.number);
         parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
     }
@@ -259,9 +259,9 @@ fn chance(series: &Series, p: f64) -> String {
 /// Draws a chart for each series with a change. If the page stays small, it has folded charts of the other series as
 /// well.
 fn charts(page: &HistoryReport<'_>) -> Option<Section> {
-    let told = page.shown_events();
+    let shown = page.shown_events();
     let changed = |series: &&Series| {
-        told.iter().any(|event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, *series)))
+        shown.iter().any(|event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, *series)))
     };
     let drawn: Vec<&Series> = page.shown.iter().copied().filter(|series| !series.points.is_empty()).collect();
     let (first, rest): (Vec<&Series>, Vec<&Series>) = drawn.iter().partition(|series| changed(series));
@@ -316,11 +316,11 @@ fn summary(page: &HistoryReport<'_>) -> Option<Section> {
             ..Table::default()
         })
     };
-    let (told, same): (Vec<&Series>, Vec<&Series>) =
+    let (shown, same): (Vec<&Series>, Vec<&Series>) =
         page.shown.iter().partition(|series| page.shown.len() <= OPEN_ROWS || !series.changes.is_empty());
     let mut parts = Vec::new();
-    if !told.is_empty() {
-        parts.push(table(told.iter().map(|series| course(series)).collect()));
+    if !shown.is_empty() {
+        parts.push(table(shown.iter().map(|series| course(series)).collect()));
     }
     if !same.is_empty() {
         parts.push(SectionPart::Fold(Fold {
@@ -333,7 +333,7 @@ fn summary(page: &HistoryReport<'_>) -> Option<Section> {
 
 /// Returns the row of a series: its first and last values, and their uncertainty.
 fn course(series: &Series) -> Vec<Cell> {
-    let told = series.whole.as_ref().and_then(|whole| Some((whole, words::overall_change(series, whole)?)));
+    let shown = series.whole.as_ref().and_then(|whole| Some((whole, words::overall_change(series, whole)?)));
     let readings: usize = series.points.iter().map(|point| point.readings.len()).sum();
     let noise = match series.noise {
         _ if series.exact => "exact".to_owned(),
@@ -347,7 +347,7 @@ fn course(series: &Series) -> Vec<Cell> {
         Cell::text(name(&crate::render::title(&series.metric))),
         Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
     ];
-    match told {
+    match shown {
         Some((whole, (from, to, effect))) => {
             let (word, better) = words::verdict(series, whole);
             cells.extend([from, to, effect].map(Cell::text));

@@ -48,8 +48,8 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
     );
     section("Still open", words::open(page), width, &mut out);
     for warning in &page.history.run.warnings {
-        let told = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {told}");
+        let text = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     out
 }
@@ -99,12 +99,12 @@ fn courses(page: &HistoryReport<'_>, width: usize, out: &mut String) {
             _ => {
                 let only = series.points.first().map(|point| quantity(point.value, &series.unit));
                 let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
-                let told = format!(
+                let text = format!(
                     "{head}{}{}",
                     only.map_or(String::new(), |value| value + "  "),
                     words::plain(why)
                 );
-                let _ = writeln!(out, "{}", fit(&told, width).trim_end());
+                let _ = writeln!(out, "{}", fit(&text, width).trim_end());
             }
         }
         picture(page, series, name + 4, width, out);
@@ -182,9 +182,9 @@ fn changes(page: &HistoryReport<'_>, width: usize, out: &mut String) {
             pieces.join(&format!("\n{}", " ".repeat(indent)))
         );
         for kind in words::kind(page, event) {
-            let told =
+            let text =
                 wrap(&kind, width.saturating_sub(indent)).replace('\n', &format!("\n{}", " ".repeat(indent)));
-            let _ = writeln!(out, "{}{OPEN}{told}{OPEN:#}", " ".repeat(indent));
+            let _ = writeln!(out, "{}{OPEN}{text}{OPEN:#}", " ".repeat(indent));
         }
         effects(event, indent, width, out);
     }
@@ -292,8 +292,8 @@ fn not_weighed(page: &HistoryReport<'_>, width: usize, out: &mut String) {
     let _ = writeln!(out, "\n{BOLD}Could not be weighed{BOLD:#}");
     for (index, why) in failed.iter().take(LISTED) {
         let head = format!("  {}  ", words::short(page, *index));
-        let told = wrap(why, width.saturating_sub(head.width()).max(12));
-        let _ = writeln!(out, "{head}{}", told.replace('\n', &format!("\n{}", " ".repeat(head.width()))));
+        let text = wrap(why, width.saturating_sub(head.width()).max(12));
+        let _ = writeln!(out, "{head}{}", text.replace('\n', &format!("\n{}", " ".repeat(head.width()))));
         if let Some(log) = &page.version(*index).log {
             let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(head.width()), words::plain(log));
         }

@@ -181,8 +181,8 @@ pub(crate) fn change_text(series: &Series, change: &Change) -> String {
 pub(crate) fn overall_change(series: &Series, whole: &VersionEffect) -> Option<(String, String, String)> {
     let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
     let (from, to) = (value(whole.from)?, value(whole.to)?);
-    let told = effect(whole.ratio, whole.interval, to - from, &series.unit);
-    Some((quantity(from, &series.unit), quantity(to, &series.unit), told))
+    let change = effect(whole.ratio, whole.interval, to - from, &series.unit);
+    Some((quantity(from, &series.unit), quantity(to, &series.unit), change))
 }
 
 /// Whether a ratio is an improvement. Returns `None` if the ratio is 1.
@@ -365,21 +365,21 @@ mod tests {
     fn every_kind_of_bargain_has_its_sentence() {
         let made = unread(bare(2));
         let page = HistoryReport::of(&made.history, &made.judgement);
-        let told = |build: f64, run: f64, runs: Option<f64>| {
+        let sentence_of = |build: f64, run: f64, runs: Option<f64>| {
             // In this test, values differ surely if they are not equal.
             let (build_surely, run_surely) = (build != 0.0, run != 0.0);
             let subject = "parse".to_owned();
             let one = BreakEven { subject, from: 0, to: 1, build, run, build_surely, run_surely, runs };
-            let told = break_even(&page, &one);
-            told.split_once(": ").map(|(_, rest)| rest.to_owned()).expect("a sentence")
+            let text = break_even(&page, &one);
+            text.split_once(": ").map(|(_, rest)| rest.to_owned()).expect("a sentence")
         };
         assert_eq!(
-            told(3e9, -0.12e9, Some(25.0)),
+            sentence_of(3e9, -0.12e9, Some(25.0)),
             "a build takes 3.00 s more; a run of it takes 120 ms less: it pays off after 25 runs for each build."
         );
-        assert!(told(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
-        assert!(told(-3e9, -1.0, None).ends_with(": better in both."));
-        assert!(told(3e9, 1.0, None).ends_with(": worse in both."));
+        assert!(sentence_of(-3e9, 0.12e9, Some(25.4)).ends_with("it pays off up to 25 runs for each build."));
+        assert!(sentence_of(-3e9, -1.0, None).ends_with(": better in both."));
+        assert!(sentence_of(3e9, 1.0, None).ends_with(": worse in both."));
         let unsure = |build_surely: bool, run_surely: bool| {
             let (build, run, subject) = (3e9, -0.12e9, "parse".to_owned());
             break_even(
@@ -437,8 +437,8 @@ mod tests {
         );
         assert!(counts(&page).ends_with("; 9 commits between them were left out"), "{}", counts(&page));
         let title = plain(&page.version(13).title);
-        let told = page.terminal(100);
-        assert!(told.contains("one of 10 commits") && !told.contains(&title), "{told}");
+        let text = page.terminal(100);
+        assert!(text.contains("one of 10 commits") && !text.contains(&title), "{text}");
         let json: serde_json::Value = serde_json::from_str(&page.json()).expect("JSON");
         assert_eq!(json["events"][event.number - 1]["left_out"], 9);
         assert_eq!(json["history"]["versions"][13]["left_out"], 9);

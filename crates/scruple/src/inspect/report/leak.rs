@@ -232,12 +232,12 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
     if let MallocAtEnd::Unknown(why) = &leak.malloc {
-        let said = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+        let text = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     if let Some(left_out) = &leak.left_out {
-        let said = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {said}");
+        let text = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
@@ -278,19 +278,19 @@ pub fn describe(verdict: &Retained) -> (Tone, &'static str, String) {
             let faster = if power.low > NEARLY_ONE { ", and more for larger work" } else { "" };
             let (low, high) = (amount(interval.low), amount(interval.high));
             let ends = if low == high { String::new() } else { format!(", {low} to {high} at 95 %") };
-            let said = format!(
+            let text = format!(
                 "{} are kept for each unit of work{ends}{faster}. That is a leak, unless the program is meant to hold \
                  all of its work at once.",
                 amount(*per_unit)
             );
-            (Tone::Worse, "grows with the work", said)
+            (Tone::Worse, "grows with the work", text)
         }
         Retained::Slows { power } => {
-            let said = format!(
+            let text = format!(
                 "as {}: a power of 0.5 is a square root, 0 a logarithm, and below 0 the heap is bounded. No leak.",
                 between(power)
             );
-            (Tone::Better, "grows less and less", said)
+            (Tone::Better, "grows less and less", text)
         }
         Retained::Stops { after } => (
             Tone::Better,
@@ -299,8 +299,8 @@ pub fn describe(verdict: &Retained) -> (Tone, &'static str, String) {
         ),
         Retained::Constant { interval } => {
             let most = interval.high.max(0.0);
-            let said = format!("no more than {} for each unit of work at 99 %. No leak.", amount(most));
-            (Tone::Better, "constant", said)
+            let text = format!("no more than {} for each unit of work at 99 %. No leak.", amount(most));
+            (Tone::Better, "constant", text)
         }
         Retained::Unknown(doubt) => (Tone::Open, "can’t tell", said_of(doubt)),
     }

@@ -86,7 +86,7 @@ impl ServerFigures {
 
 #[derive(Default)]
 struct LiveShared {
-    told: Mutex<Vec<ServerFigures>>,
+    figures: Mutex<Vec<ServerFigures>>,
     over: AtomicBool,
     /// The last error of a report.
     trouble: Mutex<Option<String>>,
@@ -94,7 +94,7 @@ struct LiveShared {
 
 impl LiveShared {
     fn figures(&self) -> MutexGuard<'_, Vec<ServerFigures>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn failed(&self, why: String) {
@@ -148,13 +148,13 @@ impl LiveReport {
 
     /// Reports the progress of a server's turn.
     pub fn update(&self, server: &str, seen: &LoadProgress) {
-        let mut told = self.shared.figures();
-        let place = told.iter().position(|one| one.server == server);
+        let mut figures = self.shared.figures();
+        let place = figures.iter().position(|one| one.server == server);
         let place = place.unwrap_or_else(|| {
-            told.push(ServerFigures { server: server.to_owned(), ..ServerFigures::default() });
-            told.len() - 1
+            figures.push(ServerFigures { server: server.to_owned(), ..ServerFigures::default() });
+            figures.len() - 1
         });
-        told[place].update(seen);
+        figures[place].update(seen);
     }
 
     /// Reports the end of the load. Returns a sentence about what could not be reported.
@@ -302,11 +302,11 @@ mod tests {
 
     #[test]
     fn counts_go_on_from_turn_to_turn() {
-        let mut told = ServerFigures::default();
+        let mut figures = ServerFigures::default();
         let seen = |answered: u64| LoadProgress { answered, sum: answered * 10, ..LoadProgress::default() };
         for answered in [5, 9, 2, 4] {
-            told.update(&seen(answered));
+            figures.update(&seen(answered));
         }
-        assert_eq!((told.counts().answered, told.counts().sum), (13, 130));
+        assert_eq!((figures.counts().answered, figures.counts().sum), (13, 130));
     }
 }

@@ -22,8 +22,8 @@ pub(super) fn json(all: &[ServerFigures], began: u128, now: u128) -> String {
         point
     };
     let (mut requests, mut responses, mut backlogs) = (Vec::new(), Vec::new(), Vec::new());
-    for told in all {
-        let (counts, server) = (told.counts(), ("server", told.server.as_str()));
+    for figures in all {
+        let (counts, server) = (figures.counts(), ("server", figures.server.as_str()));
         let ended = |result: &str, count: u64| {
             point(&[server, ("result", result)], json!({"asInt": count.to_string()}))
         };
@@ -39,7 +39,7 @@ pub(super) fn json(all: &[ServerFigures], began: u128, now: u128) -> String {
                 "explicitBounds": LIVE_BOUNDS.map(|bound| bound as f64 / 1e9),
             }),
         ));
-        backlogs.push(point(&[server], json!({"asInt": told.backlog.to_string()})));
+        backlogs.push(point(&[server], json!({"asInt": figures.backlog.to_string()})));
     }
     let metrics = json!([
         {"name": "scruple.load.requests", "unit": "{request}", "description": "Requests by how they ended.",

@@ -11,21 +11,21 @@ pub(super) fn text(all: &[ServerFigures]) -> String {
         |name: &str, kind: &str, help: &str, write: &mut dyn FnMut(&mut String, &str, &ServerFigures)| {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-            for told in all {
-                write(&mut out, &format!("server=\"{}\"", escaped(&told.server)), told);
+            for figures in all {
+                write(&mut out, &format!("server=\"{}\"", escaped(&figures.server)), figures);
             }
         };
     let requests = "scruple_load_requests_total";
-    family(requests, "counter", "Requests by how they ended.", &mut |out, server, told| {
-        let counts = told.counts();
+    family(requests, "counter", "Requests by how they ended.", &mut |out, server, figures| {
+        let counts = figures.counts();
         let _ = writeln!(out, "{requests}{{{server},result=\"ok\"}} {}", counts.answered);
         for (class, count) in counts.failures.each() {
             let _ = writeln!(out, "{requests}{{{server},result=\"{}\"}} {count}", class.name());
         }
     });
     let name = "scruple_load_response_seconds";
-    family(name, "histogram", "From when a request was due to its answer.", &mut |out, server, told| {
-        let counts = told.counts();
+    family(name, "histogram", "From when a request was due to its answer.", &mut |out, server, figures| {
+        let counts = figures.counts();
         let mut sum = 0;
         for (bound, count) in LIVE_BOUNDS.iter().zip(counts.response) {
             sum += count;
@@ -37,8 +37,8 @@ pub(super) fn text(all: &[ServerFigures]) -> String {
         let _ = writeln!(out, "{name}_count{{{server}}} {all}");
     });
     let name = "scruple_load_backlog";
-    family(name, "gauge", "Requests that wait for a free connection.", &mut |out, server, told| {
-        let _ = writeln!(out, "{name}{{{server}}} {}", told.backlog);
+    family(name, "gauge", "Requests that wait for a free connection.", &mut |out, server, figures| {
+        let _ = writeln!(out, "{name}{{{server}}} {}", figures.backlog);
     });
     out
 }
@@ -58,9 +58,9 @@ mod tests {
         let mut seen = LoadProgress { answered: 3, backlog: 7, sum: 2_500_000, ..LoadProgress::default() };
         (seen.response[0], seen.response[LIVE_BOUNDS.len()]) = (2, 1);
         seen.failures.record(Failure::TimedOut, 4);
-        let mut told = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };
-        told.update(&seen);
-        let text = text(&[told]);
+        let mut figures = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };
+        figures.update(&seen);
+        let text = text(&[figures]);
         let server = "server=\"a\\\"}\\n1 \\\\\"";
         for line in [
             format!("scruple_load_requests_total{{{server},result=\"ok\"}} 3"),

@@ -330,17 +330,17 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
 
 fn costs(server: &Loaded) -> CostsView<'_> {
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
-    let told = server.runtime.as_ref().and_then(|told| told.as_ref().ok());
+    let runtime = server.runtime.as_ref().and_then(|runtime| runtime.as_ref().ok());
     CostsView {
         generator: server.pool.generator,
         cost: server.sheet.iter().chain(heap).flat_map(sheet_costs).collect(),
         memory: server.sheet.iter().flat_map(growths).collect(),
         memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
-        runtime: server.runtime.as_ref().map(|told| match told {
-            Ok(told) => FoundOrAbsent::Found(told.each.iter().filter_map(counted).collect()),
+        runtime: server.runtime.as_ref().map(|runtime| match runtime {
+            Ok(runtime) => FoundOrAbsent::Found(runtime.each.iter().filter_map(counted).collect()),
             Err(why) => FoundOrAbsent::Absent { absent: why.to_string() },
         }),
-        pauses: told.map(|told| part(&told.pauses, |pauses| pauses)),
+        pauses: runtime.map(|runtime| part(&runtime.pauses, |pauses| pauses)),
         instructions: server.instructions.as_ref().map(|found| part(found, instruction_table)),
         sampled: server.sampled.as_ref().map(|found| part(found, |found| found)),
         syscalls: server.syscalls.as_ref().map(|found| part(found, |calls| calls)),

@@ -50,7 +50,7 @@ pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String)
         Some(Err(NoRuntimeFigures::Failed(why))) => {
             note(&format!("the language runtime’s own count: absent, because {why}"), width, out);
         }
-        Some(Ok(told)) => runtime(told, width, out),
+        Some(Ok(figures)) => runtime(figures, width, out),
     }
     if let Some(sheet) = &server.sheet {
         for growth in &sheet.growth {
@@ -126,10 +126,10 @@ pub(super) fn grown(growth: &GrowthPerRequest) -> Option<String> {
 }
 
 /// Writes what the language runtime reports about a request.
-fn runtime(told: &Collections, width: usize, out: &mut String) {
+fn runtime(figures: &Collections, width: usize, out: &mut String) {
     let wrapped = |line: &str| wrap(line, width.saturating_sub(4)).replace('\n', "\n    ");
-    let _ = writeln!(out, "    {}", wrapped(&counted(&told.each)));
-    match &told.pauses {
+    let _ = writeln!(out, "    {}", wrapped(&counted(&figures.each)));
+    match &figures.pauses {
         Err(why) => note(&format!("pauses: absent, because {why}"), width, out),
         Ok(pauses) if pauses.count == 0 => {}
         Ok(pauses) => _ = writeln!(out, "    {}", wrapped(&paused(pauses))),
@@ -137,16 +137,16 @@ fn runtime(told: &Collections, width: usize, out: &mut String) {
 }
 
 /// Writes the counts of the language runtime as a sentence.
-pub(super) fn counted(told: &[Reading]) -> String {
+pub(super) fn counted(figures: &[Reading]) -> String {
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
-    for reading in told.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
+    for reading in figures.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
         let Some(value) = value(reading) else { continue };
         // The value is a difference between two runs of the server, and may be negative.
         let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
         parts.push(format!("{} {text}", title(&reading.key)));
     }
-    let collections = told.iter().find(|reading| reading.key == "gc.count").and_then(value);
+    let collections = figures.iter().find(|reading| reading.key == "gc.count").and_then(value);
     match collections {
         Some(each) if each > 0.0 => {
             parts.push(format!("a collection every {} requests", grouped(1.0 / each)))
@@ -154,7 +154,7 @@ pub(super) fn counted(told: &[Reading]) -> String {
         Some(_) => parts.push("no collection".to_owned()),
         None => {}
     }
-    let source = told.first().map_or("", |reading| reading.source.as_str());
+    let source = figures.first().map_or("", |reading| reading.source.as_str());
     format!("by the language runtime’s own count ({source}): {}", parts.join(", "))
 }
 

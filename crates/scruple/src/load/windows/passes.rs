@@ -154,8 +154,8 @@ impl InstrumentPass<'_> {
     }
 
     fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
-        let told = |fault: Fault| fault.message;
-        let server = engine::start(side, self.observed.patience, self.interrupted).map_err(told)?;
+        let message = |fault: Fault| fault.message;
+        let server = engine::start(side, self.observed.patience, self.interrupted).map_err(message)?;
         let pid = match &server {
             Some(server) => Some(server.pid()),
             None => self.observed.pid.or_else(|| engine::listener(&side.target)),

@@ -136,8 +136,8 @@ impl HeaptrackParser {
         for (at_end, count, what) in ends {
             match at_end {
                 None => return Err(format!("the number of {what} at its end is missing: it is cut off")),
-                Some(said) if said != count => {
-                    return Err(format!("it has {count} {what}, and says {said}: it is cut off or damaged"));
+                Some(stated) if stated != count => {
+                    return Err(format!("it has {count} {what}, and says {stated}: it is cut off or damaged"));
                 }
                 Some(_) => {}
             }

@@ -175,7 +175,7 @@ fn unpack_zstd(mut packed: &[u8]) -> Result<(Vec<u8>, bool), String> {
         let decoder = frame.into_frame_decoder();
         match decoder.get_checksum_from_data() {
             None => has_checksum = false,
-            said if said == decoder.get_calculated_checksum() => {}
+            stated if stated == decoder.get_calculated_checksum() => {}
             Some(_) => return Err(DAMAGED.to_owned()),
         }
     }

@@ -65,13 +65,13 @@ fn rows_of(rows: &RowChart, width: usize, out: &mut String) {
         }
         let head = if row.dots.is_empty() { head } else { " ".repeat(name + 5) };
         let _ = writeln!(out, "{head}{}", interval(rows, row, &ruler, room).trim_end());
-        let said: Vec<&str> = [&row.figure, &row.interval_text, &row.tail.text]
+        let texts: Vec<&str> = [&row.figure, &row.interval_text, &row.tail.text]
             .into_iter()
             .map(String::as_str)
             .filter(|text| !text.is_empty())
             .collect();
-        if !said.is_empty() {
-            let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(name + 5), said.join("  "));
+        if !texts.is_empty() {
+            let _ = writeln!(out, "{}{DIM}{}{DIM:#}", " ".repeat(name + 5), texts.join("  "));
         }
     }
     let _ = writeln!(out, "{}{}", " ".repeat(name + 5), axis(&ruler, room).trim_end());

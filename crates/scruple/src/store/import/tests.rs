@@ -350,9 +350,9 @@ fn a_benchmark_of_go_that_prints_is_put_together_again() {
         sample(&imported, "example.com/a/Loud", "alloc.bytes"),
     );
     assert_eq!((wall.readings.as_slice(), bytes.readings.as_slice()), (&[23.18][..], &[8.0][..]));
-    let said: Vec<&str> = imported.warnings.iter().map(|warning| warning.text.as_str()).collect();
-    assert!(said.contains(&"‘BenchmarkBad-2’ failed"), "{said:?}");
-    assert!(said.iter().any(|said| said.starts_with("‘BenchmarkGlued-2’ is left out")), "{said:?}");
+    let texts: Vec<&str> = imported.warnings.iter().map(|warning| warning.text.as_str()).collect();
+    assert!(texts.contains(&"‘BenchmarkBad-2’ failed"), "{texts:?}");
+    assert!(texts.iter().any(|texts| texts.starts_with("‘BenchmarkGlued-2’ is left out")), "{texts:?}");
 }
 
 #[test]

@@ -17,13 +17,13 @@ fn reason(does: &str) -> String {
 
 #[test]
 fn an_impossible_answer_is_refused_with_the_reason() {
-    let said = "the answer to ‘block 1:c:1’ is not in the protocol: ";
-    assert_eq!(reason("timeless"), format!("{said}it has no time.wall"));
-    assert_eq!(reason("backwards"), format!("{said}it has a negative time, time.wall -5"));
-    assert_eq!(reason("text"), format!("{said}its time.wall is not a number"));
-    assert_eq!(reason("stranger"), format!("{said}it is about case 77, but case 1 was requested"));
-    assert_eq!(reason("eager"), format!("{said}it is about 2 iterations, but 1 were requested"));
-    assert_eq!(reason("few"), format!("{said}it has 0 of 1 batches"));
+    let text = "the answer to ‘block 1:c:1’ is not in the protocol: ";
+    assert_eq!(reason("timeless"), format!("{text}it has no time.wall"));
+    assert_eq!(reason("backwards"), format!("{text}it has a negative time, time.wall -5"));
+    assert_eq!(reason("text"), format!("{text}its time.wall is not a number"));
+    assert_eq!(reason("stranger"), format!("{text}it is about case 77, but case 1 was requested"));
+    assert_eq!(reason("eager"), format!("{text}it is about 2 iterations, but 1 were requested"));
+    assert_eq!(reason("few"), format!("{text}it has 0 of 1 batches"));
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_tare_that_allocates_more_than_its_case_leaves_no_figure() {
     let odd = r#"{"name":"odd","cost":5,"bytes":0,"tare_bytes":32,"budgets":{"alloc.bytes":{"max":10}}}"#;
     let answer = bench(&Place::new(), &["--no-store", "--check"], &[odd]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
-    let said = answer.unwrapped();
-    assert!(said.contains("its tare has 32 B and the case itself 0 B"), "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("its tare has 32 B and the case itself 0 B"), "{}", answer.exchange());
 }
 
 #[test]
@@ -76,10 +76,10 @@ fn too_few_readings_for_an_interval_are_said_with_what_helps() {
     let options = ["--no-store", "--seed", "7", "--processes", "1", "--blocks", "4"];
     let few = bench_freely(&Place::new(), &options, &[GOOD, r#"{"name":"other","cost":5}"#]);
     assert_eq!(few.code, 0, "{}", few.exchange());
-    let said = few.unwrapped();
+    let text = few.unwrapped();
     let remark =
         "‘good’ and 1 more have fewer than 6 readings, which give no net and no interval; raise --budget";
-    assert!(said.contains(remark), "{}", few.exchange());
+    assert!(text.contains(remark), "{}", few.exchange());
     let enough = bench_freely(&Place::new(), &[&options[..5], &["--blocks", "8"]].concat(), &[GOOD]);
     assert!(!enough.unwrapped().contains("fewer than"), "{}", enough.exchange());
 }
@@ -89,9 +89,9 @@ fn what_only_some_iterations_allocate_is_a_remark() {
     let queue = r#"{"name":"queue","cost":5,"bytes":72,"segment":840}"#;
     let answer = bench(&Place::new(), &["--no-store"], &[GOOD, queue]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.unwrapped();
-    assert!(said.contains("one iteration of ‘queue’ allocates 72 B, but "), "{}", answer.exchange());
-    assert!(said.contains(" in a row allocate 80 B each: some allocate more"), "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("one iteration of ‘queue’ allocates 72 B, but "), "{}", answer.exchange());
+    assert!(text.contains(" in a row allocate 80 B each: some allocate more"), "{}", answer.exchange());
     let even =
         bench(&Place::new(), &["--no-store"], &[r#"{"name":"even","cost":5,"bytes":72,"segment":100}"#]);
     assert!(!even.unwrapped().contains("in a row"), "{}", even.exchange());

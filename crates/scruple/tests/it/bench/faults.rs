@@ -232,14 +232,14 @@ int main(int argc, char **argv)
     place.compile("queues", source, &[&header, &format!("-I{tests}"), "-pthread"]);
     let answer = place.run(["bench", "--no-store", "--quick", "--", "./queues"]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
-    let told = |case: &str, words: &str| {
+    let text = |case: &str, words: &str| {
         answer.stdout.lines().any(|line| line.trim().starts_with(case) && line.contains(words))
     };
-    assert!(told("all wait", "failed: deadlock: no progress for "), "{}", answer.exchange());
-    assert!(told("all wait", " s: 64 put, 0 got, 0.0"), "{}", answer.exchange());
-    assert!(told("spins", "failed: livelock: no progress for "), "{}", answer.exchange());
-    assert!(told("spins", " s: 64 put, 0 got, "), "{}", answer.exchange());
-    assert!(told("loses", "lost, 0 duplicated, 0 invented"), "{}", answer.exchange());
+    assert!(text("all wait", "failed: deadlock: no progress for "), "{}", answer.exchange());
+    assert!(text("all wait", " s: 64 put, 0 got, 0.0"), "{}", answer.exchange());
+    assert!(text("spins", "failed: livelock: no progress for "), "{}", answer.exchange());
+    assert!(text("spins", " s: 64 put, 0 got, "), "{}", answer.exchange());
+    assert!(text("loses", "lost, 0 duplicated, 0 invented"), "{}", answer.exchange());
     // Balance and order are columns of the queues' own table.
     let heads = answer.stdout.lines().find(|line| line.contains("balance")).unwrap_or_default();
     assert!(heads.contains("misordered"), "{}", answer.exchange());
@@ -417,8 +417,8 @@ fn cases_that_the_budget_does_not_suffice_for_are_left_out_and_reported() {
         &["--many", "20000"],
     );
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let told = answer.unwrapped();
-    assert!(told.contains("are left out: the budget"), "{told}");
+    let text = answer.unwrapped();
+    assert!(text.contains("are left out: the budget"), "{text}");
     assert!(answer.stdout.lines().count() < 20_000);
 }
 
@@ -429,9 +429,9 @@ fn the_start_of_a_program_with_too_many_cases_counts_against_the_budget() {
     let words = ["--many", "5000", "--sleep", "1.2", "--log", &log.display().to_string()];
     let answer = bench_freely(&place, &["--no-store", "--budget", "1s", "--seed", "7"], &words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.unwrapped();
-    assert!(told.contains("was spent first (the program takes "), "{told}");
-    assert!(told.contains("are not counted: the budget ended"), "{told}");
+    let text = answer.unwrapped();
+    assert!(text.contains("was spent first (the program takes "), "{text}");
+    assert!(text.contains("are not counted: the budget ended"), "{text}");
     assert_eq!(place.read("asked").lines().count(), 1, "one process is asked for cases");
 }
 
@@ -453,8 +453,8 @@ fn a_list_of_cases_without_end_is_cut_where_the_budget_ends() {
     let options = ["--no-store", "--budget", "200ms", "--seed", "7", "--time-only"];
     let answer = bench_freely(&place, &options, &["--many", "1000", "--endless", "yes"]);
     assert_eq!(answer.code, 0, "{}", answer.stderr);
-    let told = answer.unwrapped();
-    assert!(told.contains("cases, and all after these, are left out"), "{told}");
+    let text = answer.unwrapped();
+    assert!(text.contains("cases, and all after these, are left out"), "{text}");
     assert!(answer.stdout.contains("00000"), "{}", answer.stdout.len());
     place.assert_no_processes();
 }

@@ -144,8 +144,8 @@ fn a_stored_run_is_a_baseline() {
         ("  bee  10.0  ns ", "+0.00 % [-0.01, +0.01] ", "same"),
     ] {
         let row = answer.stdout.lines().find(|line| line.starts_with(start));
-        let told = row.and_then(|row| Some(row.split_once(effect)?.1));
-        let expected = told.is_some_and(|told| told.starts_with(verdict) || told.starts_with("can’t tell"));
+        let rest = row.and_then(|row| Some(row.split_once(effect)?.1));
+        let expected = rest.is_some_and(|rest| rest.starts_with(verdict) || rest.starts_with("can’t tell"));
         assert!(expected, "{}", answer.exchange());
     }
 }

@@ -136,7 +136,7 @@ fn a_copy_under_a_longer_name_executes_the_same() {
         std::fs::copy(place.file("a"), place.file(&longer)).expect("a copy");
         let answer = explain(&place, &["./a", &format!("./{longer}")]);
         let rows = at(&answer.json(), "/explain/counts/0/rows").as_array().expect("rows").clone();
-        assert!(rows.iter().all(|row| row["told"] == false), "{}", answer.exchange());
+        assert!(rows.iter().all(|row| row["shown"] == false), "{}", answer.exchange());
     }
     let answer = explain(&place, &["./a", "./a some further words"]);
     let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");

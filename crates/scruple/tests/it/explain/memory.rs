@@ -57,9 +57,9 @@ fn dhat(place: &Place) -> [[u64; 2]; 2] {
         let command =
             Command::new("valgrind").args(options).args([&file, program]).current_dir(place.path()).output();
         let output = command.expect("valgrind");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8_lossy(&output.stderr);
         ["At t-gmax:", "At t-end:"].map(|moment| {
-            let line = said.lines().find_map(|line| line.split_once(moment));
+            let line = text.lines().find_map(|line| line.split_once(moment));
             let number = line.and_then(|(_, rest)| rest.trim().split(' ').next());
             number.and_then(|number| number.replace(',', "").parse().ok()).expect("bytes")
         })
@@ -149,8 +149,8 @@ fn of_blocks_that_are_not_freed_the_function_that_no_longer_frees_them_is_named(
     assert_eq!(totals(&answer), dhat(&place).map(|[_, end]| end));
     let (function, difference, _, code) = first(&answer);
     assert_eq!((function.as_str(), difference, code.as_str()), ("record", 6_400.0, "same"));
-    let said = at(&answer.json(), "/explain/sentences").to_string();
-    assert!(said.contains("frees 100 fewer blocks (-100 in drop; its code changed)"), "{said}");
+    let text = at(&answer.json(), "/explain/sentences").to_string();
+    assert!(text.contains("frees 100 fewer blocks (-100 in drop; its code changed)"), "{text}");
 }
 
 #[test]

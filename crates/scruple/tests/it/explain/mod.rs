@@ -239,10 +239,10 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
     pair(&place, &with_rounds(20_000), &with_rounds(30_000));
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
-    let told = text.unwrapped();
-    assert!(told.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
-    assert!(told.contains("data that the program starts with differ (rounds)"), "{}", text.exchange());
-    assert!(!told.contains("No function’s code"), "{}", text.exchange());
+    let unwrapped = text.unwrapped();
+    assert!(unwrapped.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
+    assert!(unwrapped.contains("data that the program starts with differ (rounds)"), "{}", text.exchange());
+    assert!(!unwrapped.contains("No function’s code"), "{}", text.exchange());
 }
 
 #[test]
@@ -254,9 +254,9 @@ fn one_program_with_other_arguments_is_explained_by_its_input() {
     build(&place, "app", &with_rounds(20_000));
     let text = place.run(["explain", "--no-time", "./app", "./app more"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
-    let told = text.unwrapped();
+    let unwrapped = text.unwrapped();
     assert!(
-        told.contains("so the input or the state must differ; it shows first in work"),
+        unwrapped.contains("so the input or the state must differ; it shows first in work"),
         "{}",
         text.exchange()
     );
@@ -375,14 +375,14 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     let page = place.run(report);
     assert_eq!(page.code, 0, "{}", page.exchange());
     let json = page.json();
-    let told = at(&json, "/events/0/explained/0");
-    assert_eq!(told["rows"][0]["function"], "parse", "{told:#}");
+    let unwrapped = at(&json, "/events/0/explained/0");
+    assert_eq!(unwrapped["rows"][0]["function"], "parse", "{unwrapped:#}");
     assert!(place.read("page.html").contains("It comes from parse: calls hash"), "{}", page.exchange());
     let version = |field: &str| {
         format!(
             "{}@{}",
             at(&json, "/run/id").as_str().unwrap_or_default(),
-            &told[field].as_str().unwrap_or_default()[..10]
+            &unwrapped[field].as_str().unwrap_or_default()[..10]
         )
     };
     // The stored call trees suffice: `explain` builds nothing and needs no program from PATH.

@@ -8,14 +8,14 @@ use std::process::Command;
 
 /// The address of a function in a program that is not stripped.
 fn address(place: &Place, program: &str, name: &str) -> u64 {
-    let said = Command::new("nm").arg(program).current_dir(place.path()).output().expect("nm");
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    let line = said.lines().find(|line| {
+    let symbols = Command::new("nm").arg(program).current_dir(place.path()).output().expect("nm");
+    let symbols = String::from_utf8_lossy(&symbols.stdout).into_owned();
+    let line = symbols.lines().find(|line| {
         let symbol = line.rsplit(' ').next().unwrap_or_default();
         symbol == name || symbol.contains(&format!("{}{name}", name.len()))
     });
     let digits = line.and_then(|line| line.split(' ').next()).unwrap_or_default();
-    u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{name} is not in {said}"))
+    u64::from_str_radix(digits, 16).unwrap_or_else(|_| panic!("{name} is not in {symbols}"))
 }
 
 fn strip(place: &Place, programs: &[&str]) {
@@ -91,8 +91,8 @@ fn a_function_without_a_counterpart_says_in_which_program_it_is() {
     strip(&place, &["old", "new"]);
     let answer = place.run(["explain", "--no-time", "./old", "./new"]);
     let text = answer.unwrapped();
-    let told = format!("calls function at {begin:#x} of new (stripped, in B)");
-    assert!(text.contains(&told), "{told}: {}", answer.exchange());
+    let line = format!("calls function at {begin:#x} of new (stripped, in B)");
+    assert!(text.contains(&line), "{line}: {}", answer.exchange());
 }
 
 #[test]

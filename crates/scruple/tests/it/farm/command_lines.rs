@@ -62,19 +62,19 @@ fn unit(place: &Place, name: &str, node: &str) -> Answer {
 }
 
 /// The arm with this name in the JSON of a run.
-pub fn arm<'a>(told: &'a Value, name: &str) -> &'a Value {
-    let all = told["arms"].as_array().expect("arms");
+pub fn arm<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let all = document["arms"].as_array().expect("arms");
     all.iter().find(|arm| arm["name"] == name).expect("an arm")
 }
 
 /// The readings of a metric of an arm in the JSON of a run.
-pub fn readings(told: &Value, name: &str, metric: &str) -> Vec<f64> {
-    let all = arm(told, name)["metrics"][metric]["readings"].as_array().cloned().unwrap_or_default();
+pub fn readings(document: &Value, name: &str, metric: &str) -> Vec<f64> {
+    let all = arm(document, name)["metrics"][metric]["readings"].as_array().cloned().unwrap_or_default();
     all.iter().filter_map(Value::as_f64).collect()
 }
 
-fn comparison<'a>(told: &'a Value, metric: &str) -> &'a Value {
-    let all = told["comparisons"].as_array().expect("comparisons");
+fn comparison<'a>(document: &'a Value, metric: &str) -> &'a Value {
+    let all = document["comparisons"].as_array().expect("comparisons");
     all.iter().find(|one| one["metric"] == metric).expect("a comparison")
 }
 
@@ -95,9 +95,9 @@ fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_no
     // Change one result so that it comes from another machine class.
     let result = folder(&place).join("results").join(&units[3]);
     let text = std::fs::read_to_string(&result).expect("a result");
-    let mut told: Value = serde_json::from_str(&text).expect("JSON");
-    told["machine"]["machine_class"] = "another/1/class".into();
-    std::fs::write(&result, told.to_string()).expect("a result");
+    let mut document: Value = serde_json::from_str(&text).expect("JSON");
+    document["machine"]["machine_class"] = "another/1/class".into();
+    std::fs::write(&result, document.to_string()).expect("a result");
     let answer = place.run(WORDS);
     assert!(answer.code == 2 && answer.stderr.contains("mixed = true"), "{}", answer.exchange());
     let left = names(folder(&place).join("results"));
@@ -106,26 +106,26 @@ fn four_nodes_do_a_command_line_and_are_joined_and_a_node_of_another_class_is_no
     assert_eq!(unit(&place, lost, "e").code, 0);
     let answer = place.run(WORDS);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    assert_eq!(told["run"]["state"], "complete");
+    let document = answer.json();
+    assert_eq!(document["run"]["state"], "complete");
     for name in ["./one", "./two"] {
-        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "six of each node");
-        let blocks = blocks(arm(&told, name));
+        assert_eq!(readings(&document, name, "time.cpu").len(), 24, "six of each node");
+        let blocks = blocks(arm(&document, name));
         assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
-        let mut exact = readings(&told, name, "malloc.count");
+        let mut exact = readings(&document, name, "malloc.count");
         exact.dedup();
         let mut exact_here = readings(&here, name, "malloc.count");
         exact_here.dedup();
         assert_eq!(exact, exact_here, "the same everywhere");
     }
-    let cpu = comparison(&told, "time.cpu");
+    let cpu = comparison(&document, "time.cpu");
     assert_eq!(*at(cpu, "/nodes/of_class"), true);
     assert_eq!(at(cpu, "/nodes/effects").as_object().expect("nodes").len(), 4);
     assert_eq!(cpu["method"], "mean of nodes, Student over nodes");
     assert_eq!(cpu["blocks"], 4);
-    assert_eq!(comparison(&told, "malloc.bytes")["verdict"], "different");
+    assert_eq!(comparison(&document, "malloc.bytes")["verdict"], "different");
     // The stored run has the same judgement in every output format.
-    let id = told["run"]["id"].as_str().expect("an id");
+    let id = document["run"]["id"].as_str().expect("an id");
     let shown = place.run(["show", id]);
     assert!(shown.unwrapped().contains("nodes differ"), "{}", shown.exchange());
     assert_eq!(comparison(&place.run(["show", id, "--json"]).json(), "time.cpu"), cpu);
@@ -180,16 +180,16 @@ fn cases_are_weighed_by_units_as_well() {
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 2\n");
     let answer = bench(&place, &["--json"], &cases);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let (here, told) = (here.json(), answer.json());
+    let (here, document) = (here.json(), answer.json());
     for name in ["zoo/ant", "zoo/bee"] {
         let ours = readings(&here, name, "time.wall").len();
         assert_eq!(
-            readings(&told, name, "time.wall").len(),
+            readings(&document, name, "time.wall").len(),
             2 * ours,
             "{name}: three processes of each unit"
         );
     }
-    assert_eq!(at(&told, "/provenance/nodes").as_array().expect("nodes").len(), 1, "one machine did both");
+    assert_eq!(at(&document, "/provenance/nodes").as_array().expect("nodes").len(), 1, "one machine did both");
 }
 
 #[test]
@@ -204,13 +204,13 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let words = [&WORDS[..], &["--prepare", "sleep 0.2"]].concat();
     let units = || units_of(&place);
-    let start = |said: &str| {
-        let said = std::fs::File::create(place.file(said)).expect("a file");
+    let start = |output: &str| {
+        let output = std::fs::File::create(place.file(output)).expect("a file");
         let mut command = place.command(&words);
-        cluster.configure(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+        cluster.configure(&mut command).stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs")
     };
-    let mut sender = start("said-1");
-    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
+    let mut sender = start("output-1");
+    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("output-1"));
     if let Some(unit) = units().first() {
         let _ = Command::new("kill").args(["-9", unit]).stderr(Stdio::null()).status();
     }
@@ -218,19 +218,19 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     sender.wait().expect("an end");
     let answer = place.finish(cluster.configure(&mut place.command(&words)));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes");
+    let document = answer.json();
+    let nodes = at(&document, "/provenance/nodes").as_array().expect("nodes");
     for name in ["./one", "./two"] {
-        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "four units of six blocks, each once");
+        assert_eq!(readings(&document, name, "time.cpu").len(), 24, "four units of six blocks, each once");
         for metric in ["malloc.count", "malloc.bytes"] {
-            let (mut ours, mut theirs) = (readings(&here, name, metric), readings(&told, name, metric));
+            let (mut ours, mut theirs) = (readings(&here, name, metric), readings(&document, name, metric));
             ours.dedup();
             theirs.dedup();
             assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
         }
     }
     // A busy controller may give two units to the same node.
-    let cpu = comparison(&told, "time.cpu");
+    let cpu = comparison(&document, "time.cpu");
     match nodes.len() {
         4 => assert_eq!(*at(cpu, "/nodes/of_class"), true),
         0 | 1 => assert_eq!(cpu["nodes"], Value::Null),
@@ -273,11 +273,11 @@ fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
     programs(&place);
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let words = [&WORDS[..], &["--prepare", "sleep 0.5"]].concat();
-    let said = std::fs::File::create(place.file("said")).expect("a file");
+    let output = std::fs::File::create(place.file("output")).expect("a file");
     let mut command = place.command(&words);
     let sender =
-        cluster.configure(&mut command).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
-    assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins: {}", place.read("said"));
+        cluster.configure(&mut command).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
+    assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins: {}", place.read("output"));
     // All processes of one node end at once: its daemon, the process of the job, its script, and the unit.
     let unit = units_of(&place).into_iter().next().expect("a unit");
     let words = words_of(&unit);
@@ -289,12 +289,12 @@ fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
     let killed = Command::new("kill").args(["-9", &job, &script, &unit]).status();
     assert!(killed.is_ok_and(|status| status.success()));
     let answer = Answer::of(sender.wait_with_output().expect("an end"), place.path());
-    assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));
-    let told = answer.json();
+    assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("output"));
+    let document = answer.json();
     for name in ["./one", "./two"] {
-        assert_eq!(readings(&told, name, "time.cpu").len(), 24, "four units of six blocks, each once");
+        assert_eq!(readings(&document, name, "time.cpu").len(), 24, "four units of six blocks, each once");
     }
-    let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes");
+    let nodes = at(&document, "/provenance/nodes").as_array().expect("nodes");
     assert!(nodes.iter().all(|one| one["name"] != *node), "{node} has died: {nodes:?}");
 }
 
@@ -337,17 +337,17 @@ fn slurm_weighs_cases_on_its_nodes_and_two_such_runs_are_compared_on_the_nodes_o
         let words = bench_words(&place, &[&fixed[..], &[seed]].concat(), &cases);
         let answer = place.finish(cluster.configure(&mut place.command(words)));
         assert_eq!(answer.code, 0, "{}", answer.exchange());
-        let told = answer.json();
+        let document = answer.json();
         for name in ["zoo/ant", "zoo/bee"] {
-            assert_eq!(readings(&told, name, "time.wall").len(), 4 * 3 * 12, "{name}: each unit once");
+            assert_eq!(readings(&document, name, "time.wall").len(), 4 * 3 * 12, "{name}: each unit once");
         }
-        let nodes = at(&told, "/provenance/nodes").as_array().expect("nodes").clone();
+        let nodes = at(&document, "/provenance/nodes").as_array().expect("nodes").clone();
         nodes.iter().filter_map(|node| node["name"].as_str().map(str::to_owned)).collect()
     };
     let (first, second) = (nodes_of("7"), nodes_of("8"));
     let answer = place.run(["compare", "last~1", "last", "--json"]);
-    let told = answer.json();
-    let times = told["comparisons"].as_array().expect("comparisons").iter();
+    let document = answer.json();
+    let times = document["comparisons"].as_array().expect("comparisons").iter();
     let times: Vec<&Value> = times.filter(|one| one["metric"] == "time.wall").collect();
     assert_eq!(times.len(), 2, "{}", answer.exchange());
     for one in times {

@@ -22,19 +22,19 @@ pub fn words<'a>(revisions: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Checks a comparison of the first version with the second one by this many units.
-pub fn check(told: &Value, names: [&str; 2], units: usize) {
+pub fn check(document: &Value, names: [&str; 2], units: usize) {
     for (name, bytes) in names.into_iter().zip([1000.0, 2000.0]) {
-        assert_eq!(readings(told, name, "time.cpu").len(), 6 * units, "{name}: each unit once");
-        let mut exact = readings(told, name, "malloc.bytes");
+        assert_eq!(readings(document, name, "time.cpu").len(), 6 * units, "{name}: each unit once");
+        let mut exact = readings(document, name, "malloc.bytes");
         exact.dedup();
         assert_eq!(exact, [bytes], "{name}");
-        assert_eq!(readings(told, name, "build.time").len(), 1, "{name} was built once");
+        assert_eq!(readings(document, name, "build.time").len(), 1, "{name} was built once");
     }
-    for arm in told["arms"].as_array().expect("arms").iter().filter(|arm| arm["role"] == "subject") {
+    for arm in document["arms"].as_array().expect("arms").iter().filter(|arm| arm["role"] == "subject") {
         let blocks = blocks(arm);
         assert!(blocks.windows(2).all(|pair| pair[0] < pair[1]), "{blocks:?}");
     }
-    let all = told["comparisons"].as_array().expect("comparisons");
+    let all = document["comparisons"].as_array().expect("comparisons");
     let bytes = all.iter().find(|one| one["metric"] == "malloc.bytes").expect("a comparison");
     assert_eq!(bytes["verdict"], "different");
 }
@@ -48,18 +48,18 @@ fn units_weigh_both_revisions_like_this_machine_and_each_is_built_once() {
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 2\nscratch = \"scratch\"\n");
     let answer = place.run(&words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let (here, told) = (here.json(), answer.json());
-    check(&told, ["./app @HEAD~1", "./app @HEAD"], 2);
-    assert_eq!(told["arms"][1]["version"], repository.git(&["rev-parse", "HEAD"]));
+    let (here, document) = (here.json(), answer.json());
+    check(&document, ["./app @HEAD~1", "./app @HEAD"], 2);
+    assert_eq!(document["arms"][1]["version"], repository.git(&["rev-parse", "HEAD"]));
     for name in ["./app @HEAD~1", "./app @HEAD"] {
         for metric in ["malloc.count", "malloc.bytes", "malloc.peak", "build.bytes"] {
-            let (mut ours, mut theirs) = (readings(&here, name, metric), readings(&told, name, metric));
+            let (mut ours, mut theirs) = (readings(&here, name, metric), readings(&document, name, metric));
             ours.dedup();
             theirs.dedup();
             assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
         }
     }
-    assert_eq!(at(&told, "/provenance/nodes/0/name"), "here");
+    assert_eq!(at(&document, "/provenance/nodes/0/name"), "here");
     let lines = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder");
     assert_eq!(lines.count(), 0, "what is in the store is not kept twice");
     place.assert_no_processes();

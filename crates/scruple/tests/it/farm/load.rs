@@ -22,11 +22,11 @@ pub fn words(place: &Place) -> Vec<String> {
 }
 
 /// What Slurm and `here` reported about one load, in which each request was counted.
-pub fn check(told: &Value, nodes: &[&str]) {
-    let named = at(told, "/provenance/nodes").as_array().expect("nodes");
+pub fn check(document: &Value, nodes: &[&str]) {
+    let named = at(document, "/provenance/nodes").as_array().expect("nodes");
     let named: Vec<&str> = named.iter().filter_map(|node| node["name"].as_str()).collect();
     assert_eq!(named, nodes);
-    let metrics = at(told, "/arms/0/metrics");
+    let metrics = at(document, "/arms/0/metrics");
     // On a busy machine the generator may have been late in every turn. Such turns say nothing about the server.
     if metrics["load.p99"]["absent"].as_str().is_some_and(|why| why.contains("void")) {
         return;
@@ -83,15 +83,15 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
     let long: Vec<String> =
         few.iter().filter(|word| **word != "-n" && **word != REQUESTS.to_string()).cloned().collect();
     for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
-        let said = std::fs::File::create(place.file("said")).expect("a file");
-        let child = place.command(&words).stdout(Stdio::piped()).stderr(said).spawn().expect("scruple runs");
-        assert!(eventually(|| beside(&place).is_some()), "{}", place.read("said"));
+        let output = std::fs::File::create(place.file("output")).expect("a file");
+        let child = place.command(&words).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
+        assert!(eventually(|| beside(&place).is_some()), "{}", place.read("output"));
         std::thread::sleep(delay);
         if let Some(pid) = beside(&place) {
             let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
         }
         let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
-        assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("said"));
+        assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("output"));
         check(&answer.json(), &["here → servers"]);
         assert!(beside(&place).is_none());
         place.assert_no_processes();
@@ -136,11 +136,11 @@ fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nnodes = 2\n");
     let answer = place.finish(cluster.configure(&mut place.command(&words)));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    let node = at(&told, "/provenance/nodes/0/name").as_str().expect("a name").to_owned();
+    let document = answer.json();
+    let node = at(&document, "/provenance/nodes/0/name").as_str().expect("a name").to_owned();
     let (client, server) = node.split_once(" → ").expect("two nodes");
     assert!(client != server && [client, server].iter().all(|name| !name.is_empty()), "{node}");
-    check(&told, &[&node]);
+    check(&document, &[&node]);
     assert_eq!(cluster.ask(&["squeue", "-h"]), "");
     place.assert_no_processes();
 }

@@ -241,9 +241,9 @@ fn a_history_takes_no_part_of_another_class_or_of_builds_that_are_not_there() {
     let of_another_class = |name: &String| {
         let result = folder.join("results").join(name);
         let text = std::fs::read_to_string(&result).expect("a result");
-        let mut told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        told["machine"]["machine_class"] = "another/1/class".into();
-        std::fs::write(&result, told.to_string()).expect("a result");
+        let mut document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        document["machine"]["machine_class"] = "another/1/class".into();
+        std::fs::write(&result, document.to_string()).expect("a result");
     };
     of_another_class(&measures[1]);
     place.write("scruple.toml", "[farm]\nkind = \"here\"\n");

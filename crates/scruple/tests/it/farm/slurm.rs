@@ -113,7 +113,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
 fn a_history_by_slurm_has_the_verdicts_of_here() {
     let Some(cluster) = cluster() else { return };
     // One version allocates more, and a later one needs twice the time.
-    let told: Vec<Answer> = [false, true]
+    let answers: Vec<Answer> = [false, true]
         .map(|by_slurm| {
             let place = Place::new();
             let repository = Repository::new(&place, "repo");
@@ -133,12 +133,12 @@ fn a_history_by_slurm_has_the_verdicts_of_here() {
             answer
         })
         .into();
-    for answer in &told {
+    for answer in &answers {
         assert_eq!(changes(answer, "malloc.bytes"), [3], "{}", answer.exchange());
         assert!(changes(answer, "time.cpu").contains(&5), "{}", answer.exchange());
     }
-    let nodes = told[1].json()["provenance"]["nodes"].as_array().map_or(0, Vec::len);
-    assert!((1..=3).contains(&nodes), "{nodes} nodes: {}", told[1].exchange());
+    let nodes = answers[1].json()["provenance"]["nodes"].as_array().map_or(0, Vec::len);
+    assert!((1..=3).contains(&nodes), "{nodes} nodes: {}", answers[1].exchange());
 }
 
 #[test]
@@ -151,9 +151,9 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let mut words = words();
     words.splice(3..3, ["--build", "sleep 0.5"]);
     let start = |name: &str| -> Child {
-        let said = std::fs::File::create(place.file(name)).expect("a file");
+        let output = std::fs::File::create(place.file(name)).expect("a file");
         let mut command = place.command(&words);
-        cluster.configure(&mut command).stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs")
+        cluster.configure(&mut command).stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs")
     };
     let farm = || -> Option<std::path::PathBuf> {
         let builds = std::fs::read_dir(place.work().join("history")).ok()?.flatten().next()?;
@@ -162,16 +162,16 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let results =
         || farm().and_then(|farm| Some(std::fs::read_dir(farm.join("results")).ok()?.count())).unwrap_or(0);
     let units = || units_of(&place);
-    let mut sender = start("said-1");
-    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("said-1"));
+    let mut sender = start("output-1");
+    assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("output-1"));
     // Kill a unit: Slurm does not start its job again.
     if let Some(unit) = units().first() {
         kill(unit);
     }
-    assert!(cluster.eventually(|| results() > 0), "{}", place.read("said-1"));
+    assert!(cluster.eventually(|| results() > 0), "{}", place.read("output-1"));
     // Kill the daemon of a node: a job that it was about to launch never begins.
     let running = || cluster.ask(&["squeue", "-h", "-t", "R", "-o", "%N"]);
-    assert!(cluster.eventually(|| running().lines().next().is_some()), "{}", place.read("said-1"));
+    assert!(cluster.eventually(|| running().lines().next().is_some()), "{}", place.read("output-1"));
     let daemon = format!("slurmd.{}", running().lines().next().unwrap_or("n1"));
     cluster.kill(&daemon);
     cluster.restart(&daemon);
@@ -180,8 +180,8 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     sender.wait().expect("an end");
     let before = results();
     assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
-    let mut sender = start("said-2");
-    assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("said-2"));
+    let mut sender = start("output-2");
+    assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("output-2"));
     // Kill the controller: jobs continue, and the restarted controller finds them.
     cluster.kill("slurmctld");
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -192,9 +192,9 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
             farm().is_none()
         })
     });
-    assert!(finished, "{}\n{}", place.read("said-2"), cluster.state());
-    assert!(cluster.eventually(|| place.read("said-2").contains("rounds on")), "{}", place.read("said-2"));
-    assert!(sender.wait().expect("an end").success(), "{}", place.read("said-2"));
+    assert!(finished, "{}\n{}", place.read("output-2"), cluster.state());
+    assert!(cluster.eventually(|| place.read("output-2").contains("rounds on")), "{}", place.read("output-2"));
+    assert!(sender.wait().expect("an end").success(), "{}", place.read("output-2"));
     check(&place);
 }
 

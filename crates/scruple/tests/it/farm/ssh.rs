@@ -63,9 +63,9 @@ impl Hosts {
         let hosts = Hosts { place };
         let answers = |host: &str| {
             let config = hosts.place.file("ssh.conf");
-            let said =
+            let errors =
                 Command::new("ssh").arg("-F").arg(config).args([host, "true"]).stdin(Stdio::null()).output();
-            said.is_ok_and(|output| output.status.success())
+            errors.is_ok_and(|output| output.status.success())
         };
         match ["m1", "m2"].iter().all(|host| (0..50).any(|_| answers(host))) {
             true => Ok(hosts),
@@ -89,8 +89,8 @@ impl Hosts {
 }
 
 /// The names of the nodes in the JSON of a run.
-fn nodes(told: &Value) -> Vec<&str> {
-    let nodes = at(told, "/provenance/nodes").as_array().expect("nodes");
+fn nodes(document: &Value) -> Vec<&str> {
+    let nodes = at(document, "/provenance/nodes").as_array().expect("nodes");
     nodes.iter().filter_map(|node| node["name"].as_str()).collect()
 }
 
@@ -153,12 +153,12 @@ fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run(
     hosts.configure(&place, "");
     let answer = place.run(WORDS);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    assert_eq!(nodes(&told), ["m1", "m2"]);
+    let document = answer.json();
+    assert_eq!(nodes(&document), ["m1", "m2"]);
     for name in ["./one", "./two"] {
-        assert_eq!(readings(&told, name, "time.cpu").len(), 12, "six blocks of each host");
+        assert_eq!(readings(&document, name, "time.cpu").len(), 12, "six blocks of each host");
         for metric in ["malloc.count", "malloc.bytes"] {
-            let (mut ours, mut theirs) = (readings(&run_here, name, metric), readings(&told, name, metric));
+            let (mut ours, mut theirs) = (readings(&run_here, name, metric), readings(&document, name, metric));
             ours.dedup();
             theirs.dedup();
             assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");
@@ -167,11 +167,11 @@ fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run(
     let fixed = ["--json", "--processes", "3", "--blocks", "12", "--seed", "7"];
     let answer = place.run(bench_words(&place, &fixed, &cases));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    assert_eq!(nodes(&told), ["m1", "m2"]);
+    let document = answer.json();
+    assert_eq!(nodes(&document), ["m1", "m2"]);
     for name in ["zoo/ant", "zoo/bee"] {
         let here = readings(&bench_here, name, "time.wall").len();
-        assert_eq!(readings(&told, name, "time.wall").len(), 2 * here, "{name}");
+        assert_eq!(readings(&document, name, "time.wall").len(), 2 * here, "{name}");
     }
 }
 
@@ -191,9 +191,9 @@ fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
     hosts.configure(&place, "nodes = 1\n");
     let answer = place.run(&words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    assert_eq!(nodes(&told).len(), 1);
-    load::check(&told, &nodes(&told));
+    let document = answer.json();
+    assert_eq!(nodes(&document).len(), 1);
+    load::check(&document, &nodes(&document));
     place.assert_no_processes();
 }
 
@@ -207,7 +207,7 @@ fn hosts_that_ssh_reaches_weigh_two_revisions_that_were_built_once() {
     hosts.configure(&place, "");
     let answer = place.run(compare::words(&["HEAD~1", "HEAD"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let told = answer.json();
-    compare::check(&told, ["./app @HEAD~1", "./app @HEAD"], 2);
-    assert_eq!(nodes(&told), ["m1", "m2"]);
+    let document = answer.json();
+    compare::check(&document, ["./app @HEAD~1", "./app @HEAD"], 2);
+    assert_eq!(nodes(&document), ["m1", "m2"]);
 }

@@ -73,7 +73,7 @@ fn answer(stream: TcpStream, pages: &[Value], heard: &Mutex<Vec<Asked>>) -> Opti
     let mut words = lines.first()?.split(' ');
     let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
     let page = path.split("&page=").nth(1).and_then(|page| page.parse::<usize>().ok());
-    let told = match page {
+    let reply = match page {
         Some(page) => pages.get(page - 1).cloned().unwrap_or_else(|| json!([])),
         None if path.ends_with("/user") => json!({"id": 7}),
         None => json!({}),
@@ -81,10 +81,10 @@ fn answer(stream: TcpStream, pages: &[Value], heard: &Mutex<Vec<Asked>>) -> Opti
     let token = header("authorization") + &header("private-token");
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
     heard.lock().expect("no panic").push(Asked { method, path, token, body });
-    let told = told.to_string();
+    let reply = reply.to_string();
     let mut stream = stream;
-    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", told.len());
-    stream.write_all(format!("{head}{told}").as_bytes()).ok()
+    let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", reply.len());
+    stream.write_all(format!("{head}{reply}").as_bytes()).ok()
 }
 
 fn root() -> PathBuf {

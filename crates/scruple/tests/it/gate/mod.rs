@@ -111,10 +111,10 @@ fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
         &["--export", "check.md", "--export", "check.json"],
     );
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = "Not deciding, because they vary from launch to launch: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
+    let text = "Not deciding, because they vary from launch to launch: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
     let stdout = answer.unwrapped();
-    assert!(stdout.contains(said), "{}", answer.exchange());
-    assert!(place.read("check.md").contains(said), "{}", place.read("check.md"));
+    assert!(stdout.contains(text), "{}", answer.exchange());
+    assert!(place.read("check.md").contains(text), "{}", place.read("check.md"));
     let json: serde_json::Value = serde_json::from_str(&place.read("check.json")).expect("JSON");
     let findings = at(&json, "/check/findings").as_array().cloned().unwrap_or_default();
     let bytes = findings.iter().find(|one| one["metric"] == "malloc.bytes").expect("the finding");
@@ -155,13 +155,13 @@ fn counts_that_decide_are_read_often_enough_even_beyond_the_budget() {
             place.run(words.iter().chain(&["--budget", "1ms"]).chain(more).chain(&["true", "true new"]));
         (answer.code, answer.exchange())
     };
-    let (code, said) = check(bytes(arm(1.0, 2), 4097.0), &[]);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("malloc bytes  4,096 B → 4,097 B"), "{said}");
-    let (code, said) = check(arm(1.0, 2), &[]);
-    assert_eq!(code, 0, "{said}");
-    let (code, said) = check(arm(1.0, 2), &["--gate", "time.cpu"]);
-    assert_eq!(code, 3, "three blocks of times do not decide: {said}");
+    let (code, text) = check(bytes(arm(1.0, 2), 4097.0), &[]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("malloc bytes  4,096 B → 4,097 B"), "{text}");
+    let (code, text) = check(arm(1.0, 2), &[]);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = check(arm(1.0, 2), &["--gate", "time.cpu"]);
+    assert_eq!(code, 3, "three blocks of times do not decide: {text}");
 }
 
 #[test]
@@ -264,9 +264,9 @@ fn a_change_of_documents_builds_the_same_and_is_not_weighed() {
     repository.commit("words");
     let answer = gate(&place, &["--export", "check.md"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.unwrapped();
+    let text = answer.unwrapped();
     assert!(
-        said.contains("are the same, byte for byte, although ‘README.md’ differs."),
+        text.contains("are the same, byte for byte, although ‘README.md’ differs."),
         "{}",
         answer.exchange()
     );
@@ -302,8 +302,8 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     repository.commit("more of it\n\nScruple-Accept: ./app/malloc: a cache");
     let answer = gate(&place, &["--base", "main"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let said = answer.unwrapped();
-    assert!(said.contains("accepted") && said.contains("a cache"), "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("accepted") && text.contains("a cache"), "{}", answer.exchange());
     place.assert_no_processes();
 }
 
@@ -342,8 +342,8 @@ fn a_target_folder_that_others_share_does_not_mix_versions() {
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(answer.stdout.contains("malloc bytes"), "{}", answer.exchange());
     assert!(!shared.exists(), "built outside of the tree");
-    let told = format!("CARGO_TARGET_DIR={}", shared.display());
-    let answer = check(&["--env", &told]);
+    let setting = format!("CARGO_TARGET_DIR={}", shared.display());
+    let answer = check(&["--env", &setting]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("which versions would share"), "{}", answer.exchange());
 }

@@ -27,12 +27,12 @@ fn changes(answer: &Answer, subject: &str, metric: &str) -> Vec<(String, f64, f6
     let one = series.iter().find(|one| one["subject"] == subject && one["metric"] == metric);
     let one = one.unwrap_or_else(|| panic!("no {metric} of {subject} in {}", answer.exchange()));
     let changes = one["changes"].as_array().expect("changes").iter();
-    let told = |change: &Value| {
+    let texts = |change: &Value| {
         let at = change["at"].as_u64().expect("a place") as usize;
         let title = page["history"]["versions"][at]["title"].as_str().expect("a title").to_owned();
         (title, change["from"].as_f64().expect("a level"), change["to"].as_f64().expect("a level"))
     };
-    changes.map(told).collect()
+    changes.map(texts).collect()
 }
 
 fn remarks(answer: &Answer) -> Vec<String> {
@@ -66,9 +66,9 @@ fn each_case_is_weighed_over_the_versions_and_may_come_and_go() {
     assert!(parse.len() == 6 && parse.iter().all(|one| (one - 130.0).abs() < 1.0), "{parse:?}");
     assert_eq!(recorded.readings_of("slower", "new", "time.wall"), [0.0; 0]);
     let short = recorded.version("a byte")["commit"].as_str().expect("an id")[..10].to_owned();
-    let told = remarks(&answer);
-    assert!(told.contains(&format!("came-and-went: ‘new’ is new at {short}")), "{told:?}");
-    assert!(told.contains(&format!("came-and-went: ‘old’ is gone at {short}")), "{told:?}");
+    let texts = remarks(&answer);
+    assert!(texts.contains(&format!("came-and-went: ‘new’ is new at {short}")), "{texts:?}");
+    assert!(texts.contains(&format!("came-and-went: ‘old’ is gone at {short}")), "{texts:?}");
     // A second history with the same options measures nothing again.
     let before = recorded.count("time.wall");
     assert_eq!(take(&place, &["--rounds", "6", "--bench", "--", "./bench"]).code, 0);
@@ -120,10 +120,10 @@ fn commands_and_bench_programs_of_the_configuration_are_weighed_together() {
     assert_eq!(recorded.states(), ["built"; 2]);
     assert_eq!(recorded.readings_of("first", "micro/parse", "time.wall").len(), 3);
     assert_eq!(recorded.readings_of("without a bench program", "work", "time.wall").len(), 3);
-    let told = remarks(&answer);
+    let texts = remarks(&answer);
     assert!(
-        told.iter().any(|text| text.starts_with("bench-failed: at ") && text.contains("micro")),
-        "{told:?}"
+        texts.iter().any(|text| text.starts_with("bench-failed: at ") && text.contains("micro")),
+        "{texts:?}"
     );
     let one = place.run(["history", "--repo", "repo", "--rounds", "1", "--time-only", "-n", "work"]);
     assert!(one.code == 0 && !one.stdout.contains("micro"), "{}", one.exchange());

@@ -6,17 +6,17 @@ use std::process::Stdio;
 
 /// Starts a history of three versions that takes long, and interrupts it when its standard error has these words.
 /// Returns what it wrote there.
-fn told(place: &Place, flag: &str, words: &str) -> String {
+fn line_with(place: &Place, flag: &str, words: &str) -> String {
     let build = format!("cc {flag} -o app app.c");
     let history = ["history", "--repo", "repo", "--rounds", "200", "--build", &build, "--artifact", "app"];
-    let said = place.file(&format!("said{flag}"));
+    let output = place.file(&format!("output{flag}"));
     let mut child = place
         .command(history.iter().chain(&["--", "./app"]))
         .stdout(Stdio::null())
-        .stderr(std::fs::File::create(&said).expect("a file"))
+        .stderr(std::fs::File::create(&output).expect("a file"))
         .spawn()
         .expect("scruple runs");
-    let text = || std::fs::read_to_string(&said).expect("a file");
+    let text = || std::fs::read_to_string(&output).expect("a file");
     while !text().contains(words) {
         assert!(child.try_wait().expect("a child").is_none(), "it ended: {}", text());
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -35,7 +35,7 @@ fn builds_launches_and_time_of_a_whole_history_are_announced_with_what_they_are_
         let body = format!("(void)\"{version}\"; struct timespec t = {{0, 50000000}}; nanosleep(&t, 0);");
         repository.commit_program(version, 10, 100, &body);
     }
-    let first = told(&place, "-O1", "round 1: ");
+    let first = line_with(&place, "-O1", "round 1: ");
     let lines: Vec<&str> = first.lines().collect();
     let counted = lines[0].strip_prefix("up to 3 builds and ").and_then(|rest| rest.split(' ').next());
     let launches: u32 = counted.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{first}"));
@@ -49,7 +49,7 @@ fn builds_launches_and_time_of_a_whole_history_are_announced_with_what_they_are_
     assert!(lines[forecast].contains("a rough guess from what was built and launched so far"), "{first}");
     assert_eq!(first.matches(": about ").count(), 1, "{first}");
     // Another history of the repository knows the costs at once.
-    let second = told(&place, "-O2", "version 1 of 3 built");
+    let second = line_with(&place, "-O2", "version 1 of 3 built");
     let line = second.lines().next().unwrap_or_default();
     assert!(line.starts_with(&format!("up to 3 builds and {launches} launches: about ")), "{second}");
     assert!(line.contains("what another history of this repository recorded"), "{second}");

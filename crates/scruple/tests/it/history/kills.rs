@@ -32,8 +32,8 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     for kill in 0..kills() {
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut command = place.command(&words);
-        let said = std::fs::File::create(place.file("said")).expect("a file");
-        let mut child = command.stdout(Stdio::null()).stderr(said).spawn().expect("scruple runs");
+        let output = std::fs::File::create(place.file("output")).expect("a file");
+        let mut child = command.stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs");
         // A third of the kills come soon after the start, while versions are built. The others come once launches are
         // under way.
         let before = place.length("launches");
@@ -43,7 +43,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
                 ended = child.try_wait().expect("a child");
                 place.length("launches") > before || ended.is_some()
             });
-            assert!(begun && ended.is_none(), "nothing is weighed: {ended:?}, {}", place.read("said"));
+            assert!(begun && ended.is_none(), "nothing is weighed: {ended:?}, {}", place.read("output"));
         }
         std::thread::sleep(Duration::from_micros((moment >> 33) % 400_000));
         child.kill().expect("a kill");

@@ -196,10 +196,10 @@ fn a_changed_output_is_attributed_to_the_commit_that_changes_it() {
     let commit = recorded.version("prints more")["commit"].as_str();
     let commit = commit.and_then(|commit| commit.get(..10)).expect("an id").to_owned();
     let json = answer.json();
-    let told =
+    let remark =
         json["warnings"].as_array().expect("warnings").iter().find(|one| one["code"] == "outputs-differ");
-    let told = told.and_then(|one| one["text"].as_str()).expect("a remark");
-    assert!(told.starts_with(&format!("the output changes at {commit}: ")), "{told}");
+    let remark = remark.and_then(|one| one["text"].as_str()).expect("a remark");
+    assert!(remark.starts_with(&format!("the output changes at {commit}: ")), "{remark}");
     let apart = place.history(&["--rounds", "1", "--all", "--json", "--same-output"]);
     assert!(!apart.stdout.contains("outputs-differ"), "{}", apart.exchange());
 }

@@ -59,9 +59,9 @@ fn each_build_and_each_round_is_printed_where_no_terminal_shows_it() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
     let answer = place.history(&["--rounds", "2"]);
-    let told = |what: &str| answer.stderr.lines().filter(|line| line.contains(what)).count();
-    assert_eq!((told(" built in "), told("timed 2 versions")), (2, 2), "{}", answer.stderr);
-    assert!(told("counted and checked: ") >= 2, "{}", answer.stderr);
+    let lines = |what: &str| answer.stderr.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((lines(" built in "), lines("timed 2 versions")), (2, 2), "{}", answer.stderr);
+    assert!(lines("counted and checked: ") >= 2, "{}", answer.stderr);
     assert!(answer.stderr.contains("version 2 of 2 built in "), "{}", answer.stderr);
 }
 
@@ -101,14 +101,14 @@ fn a_history_without_weighed_versions_hides_no_other_and_each_can_be_named() {
         ["history", "--repo", "repo", "--build", "cc -o app app.c", "--artifact", "app", "--", "./ap"];
     assert_eq!(place.run(wrong).code, 4);
     // `history status` shows the failed history; `history report` shows the newest one that could be weighed.
-    let told = status(&[]);
-    assert!(!told.starts_with(&good) && told.contains("run-failed"), "{told}");
+    let lines = status(&[]);
+    assert!(!lines.starts_with(&good) && lines.contains("run-failed"), "{lines}");
     assert!(place.run(["history", "report", "--repo", "repo"]).stdout.contains("2 versions: 2 weighed"));
-    let (_, others) = told.split_once("Other histories of this repository").expect("others");
+    let (_, others) = lines.split_once("Other histories of this repository").expect("others");
     let other = others.lines().nth(1).and_then(|line| line.split_whitespace().next()).expect("an id");
     assert!(other == good && others.contains("-- ./app"), "{others}");
     assert!(status(&[other]).contains("  built "));
-    let wrong = told.split_whitespace().next().expect("an id");
+    let wrong = lines.split_whitespace().next().expect("an id");
     assert_eq!(place.run(["history", "report", wrong]).code, 0);
     // The name of a history that does not exist is an error.
     let missing = place.run(["history", "report", "nothing"]);

@@ -50,13 +50,13 @@ fn a_change_among_commits_that_were_left_out_is_attributed_to_none_of_them_until
         .history(&[&every[..], &["--export-markdown", "page.md", "--export-html", "page.html"]].concat());
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let culprit = format!("one of 6 commits, {}..{}", short("HEAD~6"), short("HEAD"));
-    let told = [
+    let texts = [
         "2 versions: 2 weighed; 5 commits between them were left out\n",
         &format!("regression  {culprit} malloc bytes"),
         "#1 comes from one of 6 commits; 5 of them were left out: `scruple history bisect --repo repo`",
     ];
     let report = answer.stdout.replace("\n    ", " ");
-    assert!(told.iter().all(|text| report.contains(text)), "{report}");
+    assert!(texts.iter().all(|text| report.contains(text)), "{report}");
     assert!(!answer.stdout.contains("documents"), "{}", answer.stdout);
     let markdown = std::fs::read_to_string(place.file("page.md")).expect("a page");
     assert!(markdown.contains(&format!(" – {culprit}\n")), "{markdown}");

@@ -56,9 +56,9 @@ fn a_late_generator_leaves_bounds_of_the_responses_and_nothing_of_the_service() 
     assert_eq!(code("load.service.p99<1s"), 3, "requests came in groups");
     let answer = place.run(load(&["--json"]));
     assert_eq!(at(&answer.json(), "/load/servers/0/void"), 0);
-    let said = "10 of 10,000 responses contain its delay: the longest is between 10.0 ms and 100 ms";
+    let text = "10 of 10,000 responses contain its delay: the longest is between 10.0 ms and 100 ms";
     let remark = at(&answer.json(), "/warnings").to_string();
-    assert!(remark.contains(said), "{remark}");
+    assert!(remark.contains(text), "{remark}");
 }
 
 #[test]

@@ -89,8 +89,8 @@ fn a_collector_of_opentelemetry_receives_all_requests() {
     let place = Place::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("bound");
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let all = Arc::clone(&told);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&received);
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let Some(head) = request_with_content(&mut stream) else { continue };
@@ -99,8 +99,8 @@ fn a_collector_of_opentelemetry_receives_all_requests() {
         }
     });
     load(&place, &["-n", "300", "-c", "2", "--live", &format!("http://{address}")]);
-    let told = told.lock().expect("not poisoned");
-    let (head, body) = told.last().expect("at least the end was told");
+    let received = received.lock().expect("not poisoned");
+    let (head, body) = received.last().expect("at least the end was told");
     assert!(head.starts_with("POST /v1/metrics HTTP/1.1\r\n") && head.contains("application/json"), "{head}");
     let body: Value = serde_json::from_str(body).expect("JSON");
     let metrics = at(&body, "/resourceMetrics/0/scopeMetrics/0/metrics");

@@ -238,12 +238,12 @@ fn a_window_that_ends_in_a_pause_is_no_server_that_falls_behind() {
     let mut late = window(200);
     late["behind"] = 50.into();
     late["doubts"] = json!([{"code": "rate-not-met", "voids": false, "text": "the server fell behind"}]);
-    let said = |place: &Place| place.run(load(&["--warm-up", "off"])).stdout.contains("fell behind");
+    let fell_behind = |place: &Place| place.run(load(&["--warm-up", "off"])).stdout.contains("fell behind");
     let nine = || (0..9).map(|_| window(200));
     script(&place, &[("new", nine().chain([late.clone()]).collect())]);
-    assert!(!said(&place));
+    assert!(!fell_behind(&place));
     script(&place, &[("new", vec![late])]);
-    assert!(said(&place));
+    assert!(fell_behind(&place));
 }
 
 #[test]

@@ -165,8 +165,8 @@ fn a_limit_does_not_pass_over_one_stall() {
         if valid && limit.starts_with("load.max") {
             // Bounds follow if the machine delayed the generator.
             let found = at(&json, "/limits/0/found").as_str().expect("a text");
-            let told = unit::quantity(longest, &unit::Unit::Nanoseconds);
-            assert!(found.starts_with(&told), "{}", answer.exchange());
+            let length = unit::quantity(longest, &unit::Unit::Nanoseconds);
+            assert!(found.starts_with(&length), "{}", answer.exchange());
         }
         // A single response can exceed `load.max`. Percentiles stay undecided, because one stall does not tell how
         // often stalls occur.

@@ -132,8 +132,8 @@ fn bad_statuses_are_named_with_their_numbers() {
     let url = format!("http://{address}/");
     let shown =
         place.run(["load", &url, "--no-cost", "--no-store", "--warm-up", "off", "-n", "40", "-c", "1"]);
-    let said = "16 an answer with a bad status: 500 12 times, 404 3 times, 503 once (bad-status)";
-    assert!(shown.stdout.contains(said), "{}", shown.exchange());
+    let line = "16 an answer with a bad status: 500 12 times, 404 3 times, 503 once (bad-status)";
+    assert!(shown.stdout.contains(line), "{}", shown.exchange());
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn without_a_listener_or_without_tls_nothing_is_loaded() {
     let answer = load(&place, &format!("https://{address}/"), &["--trust", "anyone", "-n", "4", "-c", "1"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     // A generator that waited for a core all the time cannot tell whether the server failed.
-    let told = ["does it speak TLS there?", "the generator itself waited"];
-    assert!(told.iter().any(|told| answer.stderr.contains(told)), "{}", answer.stderr);
+    let causes = ["does it speak TLS there?", "the generator itself waited"];
+    assert!(causes.iter().any(|causes| answer.stderr.contains(causes)), "{}", answer.stderr);
 }
 
 const SERVER: &str = "

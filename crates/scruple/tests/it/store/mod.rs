@@ -87,11 +87,11 @@ fn every_reading_is_exported_in_a_row() {
             absent += usize::from(metric["absent"].is_string());
         }
     }
-    let told = rows(&answer);
-    assert_eq!(told.iter().filter(|row| row["value"].is_number()).count(), readings);
-    assert_eq!(told.iter().filter(|row| row["absent"].is_string()).count(), absent);
-    assert!(readings > 0 && told.len() == readings + absent);
-    let wall: Vec<&Value> = told
+    let rows_told = rows(&answer);
+    assert_eq!(rows_told.iter().filter(|row| row["value"].is_number()).count(), readings);
+    assert_eq!(rows_told.iter().filter(|row| row["absent"].is_string()).count(), absent);
+    assert!(readings > 0 && rows_told.len() == readings + absent);
+    let wall: Vec<&Value> = rows_told
         .iter()
         .filter(|row| row["metric"] == "time.wall" && row["arm"] == "false")
         .map(|row| &row["value"])

@@ -242,9 +242,9 @@ fn an_empty_file_is_a_store_without_runs() {
 #[test]
 fn doctor_names_the_store_that_runs_go_to() {
     let place = Place::new();
-    let said = place.run(["doctor", "--quick"]).stdout;
-    let line = said.lines().find(|line| line.trim_start().starts_with("store "));
-    assert!(line.is_some_and(|line| line.ends_with(" store.db")), "{said}");
+    let text = place.run(["doctor", "--quick"]).stdout;
+    let line = text.lines().find(|line| line.trim_start().starts_with("store "));
+    assert!(line.is_some_and(|line| line.ends_with(" store.db")), "{text}");
 }
 
 /// Imports the last run again, with another label and a changed provenance.

@@ -70,7 +70,7 @@ impl StuckJobs {
         }
         self.since.retain(|(id, it), _| wrong.iter().any(|(job, other)| job.id == *id && other == it));
         let now = Instant::now();
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for (job, it) in wrong {
             let key = (job.id.clone(), it);
             let since = *self.since.entry(key.clone()).or_insert(now);
@@ -85,9 +85,9 @@ impl StuckJobs {
             if now - since < patience || (it != JobProblem::Delayed && !self.helped.insert(key)) {
                 continue;
             }
-            told.extend(help(job, it));
+            messages.extend(help(job, it));
         }
-        told
+        messages
     }
 }
 

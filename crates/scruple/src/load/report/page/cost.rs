@@ -141,9 +141,9 @@ fn remarks(server: &Loaded) -> Vec<String> {
         lines.push(format!("allocations: absent, because {why}"));
     }
     match &server.runtime {
-        Some(Ok(told)) => {
-            lines.push(counted(&told.each));
-            match &told.pauses {
+        Some(Ok(figures)) => {
+            lines.push(counted(&figures.each));
+            match &figures.pauses {
                 Ok(pauses) if pauses.count > 0 => lines.push(paused(pauses)),
                 Ok(_) => {}
                 Err(why) => lines.push(format!("pauses: absent, because {why}")),
