@@ -3,8 +3,8 @@
 //! `-i` adds instructions by function from two numbers of requests, `-s` adds sampled time and system calls. This
 //! example is for trying the engine; use `scruple load` for real measurements.
 
+use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::cost::{instructions, sampled, sheet, syscalls};
 use scruple_measure::load::{Arrivals, Pace, Plan, Request, Target, WarmUp, run};
 use std::sync::atomic::AtomicBool;

@@ -10,15 +10,15 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
-use scruple_measure::heap::{AllocationCounts, HeapSession, Peak, Totals};
+use scruple_measure::heap::{AllocationCounts, HeapSession, LiveBytes, Totals};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut words = std::env::args_os().skip(1).peekable();
     let option = words.next_if(|word| word.to_string_lossy().starts_with("--peak="));
     let peak = match option.as_deref().and_then(|word| word.to_str()) {
-        Some("--peak=off") => Peak::Off,
-        Some("--peak=requested") => Peak::Requested,
-        _ => Peak::Usable,
+        Some("--peak=off") => LiveBytes::Off,
+        Some("--peak=requested") => LiveBytes::Requested,
+        _ => LiveBytes::Usable,
     };
     let program = words.next().ok_or("usage: heap [--peak=off|usable|requested] COMMAND [ARGUMENT…]")?;
     let session = HeapSession::start(&std::env::temp_dir(), peak)?;

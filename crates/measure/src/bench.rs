@@ -153,7 +153,7 @@ impl BenchProgram {
         command.env("SCRUPLE_PADDING", "x".repeat(start.padding));
         let heap = match start.count_in {
             Some(folder) => {
-                let session = heap::HeapSession::start(folder, heap::Peak::Usable)?;
+                let session = heap::HeapSession::start(folder, heap::LiveBytes::Usable)?;
                 command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
                 Some(session)
             }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::sites::{MOST_PIECES, PIECE, SiteSampling};
 use super::{
-    AllocationCounts, HeapError, LiveMemory, Peak, Process, ProcessOrigin, Totals, TreePeak,
+    AllocationCounts, HeapError, LiveBytes, LiveMemory, Process, ProcessOrigin, Totals, TreePeak,
     UnrecordedProgram,
 };
 
@@ -30,7 +30,7 @@ const ORIGIN_FORK: u32 = 2;
 const FLAG_FOREIGN_MALLOC: u32 = 1;
 
 /// The first unit of a new data file: the header.
-pub(super) fn header(mode: Peak, unit: u32, sampling: Option<SiteSampling>) -> Vec<u8> {
+pub(super) fn header(mode: LiveBytes, unit: u32, sampling: Option<SiteSampling>) -> Vec<u8> {
     let mut bytes = MAGIC.to_ne_bytes().to_vec();
     for word in [VERSION, unit, mode_word(mode), LIMIT, 1, 0] {
         bytes.extend(word.to_ne_bytes());
@@ -53,7 +53,7 @@ pub(super) fn claimed_bytes(header: &[u8], unit: u32) -> Result<u64, HeapError> 
 }
 
 /// Reads all records of the data file.
-pub(super) fn parse(file: &[u8], mode: Peak, unit: u32) -> Result<Totals, HeapError> {
+pub(super) fn parse(file: &[u8], mode: LiveBytes, unit: u32) -> Result<Totals, HeapError> {
     check(file, Some(mode), unit)?;
     let common = Slot::at(file, SLOT, mode);
     let mut totals = Totals {
@@ -119,7 +119,7 @@ fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePe
     Some(TreePeak { peak, error: threads.saturating_sub(1).saturating_mul(BATCH) })
 }
 
-fn check(file: &[u8], mode: Option<Peak>, unit: u32) -> Result<(), HeapError> {
+fn check(file: &[u8], mode: Option<LiveBytes>, unit: u32) -> Result<(), HeapError> {
     if file.len() < HEADER || !(unit as usize).is_multiple_of(HEADER) || unit == 0 {
         return Err(HeapError::Damaged("the file is shorter than its header"));
     }
@@ -132,11 +132,11 @@ fn check(file: &[u8], mode: Option<Peak>, unit: u32) -> Result<(), HeapError> {
     Ok(())
 }
 
-fn mode_word(mode: Peak) -> u32 {
+fn mode_word(mode: LiveBytes) -> u32 {
     match mode {
-        Peak::Off => 0,
-        Peak::Usable => 1,
-        Peak::Requested => 2,
+        LiveBytes::Off => 0,
+        LiveBytes::Usable => 1,
+        LiveBytes::Requested => 2,
     }
 }
 
@@ -190,7 +190,7 @@ impl GatheredSlots {
         self.slots += 1;
     }
 
-    fn finish(self, unit: u32, mode: Peak) -> Option<Process> {
+    fn finish(self, unit: u32, mode: LiveBytes) -> Option<Process> {
         let head = self.head?;
         // A slot is reused only after its thread has ended, so the number of slots bounds the number of threads at
         // one time.
@@ -229,9 +229,9 @@ impl ProcessHeader {
 }
 
 impl Slot {
-    fn at(unit: &[u8], offset: usize, mode: Peak) -> Slot {
+    fn at(unit: &[u8], offset: usize, mode: LiveBytes) -> Slot {
         let (bytes, returned) = (long(unit, offset + 16), long(unit, offset + 32));
-        let taken = if mode == Peak::Requested { bytes } else { long(unit, offset + 40) };
+        let taken = if mode == LiveBytes::Requested { bytes } else { long(unit, offset + 40) };
         let settled = long(unit, offset + 56) as i64;
         Slot {
             allocations: long(unit, offset + 8),
@@ -268,7 +268,7 @@ fn unanswered(notes: Vec<Note>, began: &[(u32, i32)]) -> Vec<UnrecordedProgram> 
     unseen
 }
 
-fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> AllocationCounts {
+fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: LiveBytes) -> AllocationCounts {
     let now = live.saturating_add(sum.drift);
     let peak = peak.max(live.saturating_add(sum.crest)).max(now);
     let live = LiveMemory {
@@ -281,7 +281,7 @@ fn counts(sum: &Slot, live: i64, peak: i64, error: u64, mode: Peak) -> Allocatio
         allocations: sum.allocations,
         bytes: sum.bytes,
         frees: sum.frees,
-        live: (mode != Peak::Off).then_some(live),
+        live: (mode != LiveBytes::Off).then_some(live),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The allocation counter as an instrument of the counting pass.
 
-use super::{HeapSession, Peak, Totals, measurable};
+use super::{HeapSession, LiveBytes, Totals, measurable};
 use crate::instrument::{Instrument, let_sanitizers_be_second};
 use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
@@ -18,28 +18,28 @@ pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested
 #[derive(Debug)]
 pub struct HeapInstrument {
     folder: PathBuf,
-    peak: Peak,
+    peak: LiveBytes,
     session: Option<HeapSession>,
 }
 
 impl HeapInstrument {
     /// Creates an instrument that keeps its files in this folder.
     pub fn new(folder: &Path) -> HeapInstrument {
-        HeapInstrument { folder: folder.to_owned(), peak: Peak::Usable, session: None }
+        HeapInstrument { folder: folder.to_owned(), peak: LiveBytes::Usable, session: None }
     }
 
     /// Creates an instrument that reads only live and peak memory in requested bytes. It is separate from the other,
     /// because its library makes every block larger.
     pub fn of_requests(folder: &Path) -> HeapInstrument {
-        HeapInstrument { peak: Peak::Requested, ..HeapInstrument::new(folder) }
+        HeapInstrument { peak: LiveBytes::Requested, ..HeapInstrument::new(folder) }
     }
 }
 
 impl Instrument for HeapInstrument {
     fn name(&self) -> &'static str {
         match self.peak {
-            Peak::Requested => "preload counter of requests",
-            Peak::Off | Peak::Usable => "preload counter",
+            LiveBytes::Requested => "preload counter of requests",
+            LiveBytes::Off | LiveBytes::Usable => "preload counter",
         }
     }
 
@@ -49,8 +49,8 @@ impl Instrument for HeapInstrument {
 
     fn metrics(&self) -> &'static [&'static str] {
         match self.peak {
-            Peak::Requested => REQUESTED_KEYS,
-            Peak::Off | Peak::Usable => KEYS,
+            LiveBytes::Requested => REQUESTED_KEYS,
+            LiveBytes::Off | LiveBytes::Usable => KEYS,
         }
     }
 
@@ -91,11 +91,11 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
     let live = counts.live.map(|live| live.bytes as f64);
     let peak = totals.largest_peak().map(|(_, live)| live);
     let figures = match totals.mode {
-        Peak::Requested => vec![
+        LiveBytes::Requested => vec![
             live.and_then(|bytes| found("malloc.requested_live", bytes, 0)),
             peak.and_then(|live| found("malloc.requested_peak", live.peak as f64, live.peak_error)),
         ],
-        Peak::Off | Peak::Usable => vec![
+        LiveBytes::Off | LiveBytes::Usable => vec![
             found("malloc.count", counts.allocations as f64, 0),
             found("malloc.bytes", counts.bytes as f64, 0),
             found("malloc.frees", counts.frees as f64, 0),

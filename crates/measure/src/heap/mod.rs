@@ -6,11 +6,11 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use scruple_measure::heap::{self, Peak, HeapSession};
+//! use scruple_measure::heap::{self, LiveBytes, HeapSession};
 //!
 //! let program = std::path::Path::new("/usr/bin/sort");
 //! heap::measurable(program)?;
-//! let session = HeapSession::start(&std::env::temp_dir(), Peak::Usable)?;
+//! let session = HeapSession::start(&std::env::temp_dir(), LiveBytes::Usable)?;
 //! std::process::Command::new(program).arg("words").envs(session.environment(None)).status()?;
 //! let totals = session.read()?;
 //! println!("{} allocations of {} bytes", totals.counts().allocations, totals.counts().bytes);
@@ -46,7 +46,7 @@ pub use totals::{AllocationCounts, LiveMemory, Process, ProcessOrigin, Totals, T
 /// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for
 /// another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peak {
+pub enum LiveBytes {
     /// Nothing else is recorded, which is the cheapest.
     Off,
     /// Live and peak bytes as the allocator sees them (`malloc_usable_size`). The placement of blocks is unaffected, so

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::sites::{self, SiteSampling};
-use super::{HeapError, Peak, Totals, format, measurable, system};
+use super::{HeapError, LiveBytes, Totals, format, measurable, system};
 use crate::embedded::{Embedded, embedded};
 
 /// The variable with which the library finds the data file.
@@ -22,16 +22,16 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 /// The longest path of a data file that the library can store, in bytes.
 const LONGEST_PATH: usize = 1023;
 
-fn library(peak: Peak, sites: bool) -> &'static [u8] {
+fn library(peak: LiveBytes, sites: bool) -> &'static [u8] {
     static SITES: Embedded = embedded!("heap-sites.so");
     static COUNTS: Embedded = embedded!("heap-counts.so");
     static USABLE: Embedded = embedded!("heap-usable.so");
     static REQUESTED: Embedded = embedded!("heap-requested.so");
     let library = match peak {
         _ if sites => &SITES,
-        Peak::Off => &COUNTS,
-        Peak::Usable => &USABLE,
-        Peak::Requested => &REQUESTED,
+        LiveBytes::Off => &COUNTS,
+        LiveBytes::Usable => &USABLE,
+        LiveBytes::Requested => &REQUESTED,
     };
     library.content()
 }
@@ -42,7 +42,7 @@ fn library(peak: Peak, sites: bool) -> &'static [u8] {
 /// the same environment would print on its stderr that the library cannot be preloaded.
 #[derive(Debug)]
 pub struct HeapSession {
-    peak: Peak,
+    peak: LiveBytes,
     unit: u32,
     library: Library,
     data: File,
@@ -61,16 +61,20 @@ impl HeapSession {
     /// Writes library and data file to `dir`, which the program must be able to reach. Where `dir` does not allow
     /// running code from it, the library is kept in memory instead; then processes of another user or process namespace
     /// cannot load it.
-    pub fn start(dir: &Path, peak: Peak) -> Result<HeapSession, HeapError> {
+    pub fn start(dir: &Path, peak: LiveBytes) -> Result<HeapSession, HeapError> {
         HeapSession::start_with(dir, peak, None)
     }
 
     /// Like [`HeapSession::start`], and records where memory is allocated. Live and peak bytes are as requested.
     pub fn start_with_sites(dir: &Path, sampling: SiteSampling) -> Result<HeapSession, HeapError> {
-        HeapSession::start_with(dir, Peak::Requested, Some(sampling))
+        HeapSession::start_with(dir, LiveBytes::Requested, Some(sampling))
     }
 
-    fn start_with(dir: &Path, peak: Peak, sampling: Option<SiteSampling>) -> Result<HeapSession, HeapError> {
+    fn start_with(
+        dir: &Path,
+        peak: LiveBytes,
+        sampling: Option<SiteSampling>,
+    ) -> Result<HeapSession, HeapError> {
         let code = library(peak, sampling.is_some());
         if code.is_empty() {
             return Err(HeapError::Platform);
@@ -238,7 +242,7 @@ mod tests {
     /// Runs a small tree of processes with a data file that has room for `limit` units only.
     fn run(limit: u32) -> Totals {
         let folder = tempfile::tempdir().unwrap();
-        let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();
+        let session = HeapSession::start(folder.path(), LiveBytes::Usable).unwrap();
         session.data.write_all_at(&limit.to_ne_bytes(), 20).unwrap();
         let script = "for i in 1 2 3; do (true); /bin/ls / >/dev/null; done";
         let mut shell = Command::new("/bin/sh");
@@ -286,7 +290,7 @@ mod tests {
     #[test]
     fn a_data_file_that_the_program_cut_short_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();
+        let session = HeapSession::start(folder.path(), LiveBytes::Usable).unwrap();
         session.data.set_len(100).unwrap();
         assert!(matches!(session.read(), Err(HeapError::Damaged(_))));
         session.data.set_len(0).unwrap();

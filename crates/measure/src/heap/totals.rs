@@ -1,12 +1,12 @@
 //! The counts of a counting session.
 
-use super::Peak;
+use super::LiveBytes;
 
 /// Everything that one session has counted.
 #[derive(Clone, Debug)]
 pub struct Totals {
     /// What was recorded besides calls and requested bytes.
-    pub mode: Peak,
+    pub mode: LiveBytes,
     /// One record for each program image and each forked copy that allocated or freed, in the order in which they
     /// started.
     pub processes: Vec<Process>,

@@ -82,7 +82,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The doubt about a generator that was later than the plan allows. The figures are then known between bounds, unless
+/// The doubt about a generator that was later than the plan allows. The figures are then known delay_bounds bounds, unless
 /// it was late with most requests: the load was then not the requested one, and the figures are void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let limit = plan.lateness.as_nanos() as u64;
@@ -104,7 +104,7 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 
 /// The doubt about a generator that was late by less, which makes the server look slower than it is.
 fn delayed(result: &LoadResult) -> Option<Doubt> {
-    between(&result.times).is_some().then(|| {
+    delay_bounds(&result.times).is_some().then(|| {
         let text = "other work on the machine delayed the generator".to_owned();
         Doubt::new("generator-unpunctual", false, text)
     })
@@ -112,7 +112,7 @@ fn delayed(result: &LoadResult) -> Option<Doubt> {
 
 /// Says how many responses contain a delay of the generator, and the bounds of the figures that contain a noticeable
 /// one; `None` if there are none.
-pub fn between(times: &RequestTimes) -> Option<String> {
+pub fn delay_bounds(times: &RequestTimes) -> Option<String> {
     if times.delayed.count() == 0 {
         return None;
     }
@@ -123,7 +123,7 @@ pub fn between(times: &RequestTimes) -> Option<String> {
             .filter_map(|(name, q)| {
                 let (low, high) = (least.quantile(q)? as f64, times.response.quantile(q)? as f64);
                 let apart = high - low > (high * PART).max(PUNCTUAL as f64);
-                apart.then(|| format!("{name} is between {} and {}", time(low), time(high)))
+                apart.then(|| format!("{name} is delay_bounds {} and {}", time(low), time(high)))
             })
             .collect();
     (!spans.is_empty()).then(|| {

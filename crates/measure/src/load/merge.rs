@@ -40,8 +40,8 @@ pub(crate) fn merge(
     let used_up = threads.iter().any(|thread| thread.used_up);
     let often_late = often_late(plan, &recorders);
     let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
-    let listeners: Vec<_> = recorders.iter().map(|recorder| &recorder.listener).collect();
-    let stalls = stalls::stalls(&listeners, started.0);
+    let receiver: Vec<_> = recorders.iter().map(|recorder| &recorder.stall_detector).collect();
+    let stalls = stalls::stalls(&receiver, started.0);
     let cut = warm_up::of(plan, &parts, &stalls);
     let counted = RunPart::join_parts(&parts[cut..]);
     let mut result = LoadResult {
@@ -136,7 +136,7 @@ fn part(index: usize, recorders: &[&Recorder], start: u64, often_late: bool) -> 
     for record in records {
         part.counts.due += record.due;
         part.counts.answered += record.answered;
-        part.came += record.came;
+        part.arrived += record.arrived;
         part.counts.backlog += record.backlog;
         part.counts.failures.add(&record.failures);
         part.counts.bytes += record.bytes;

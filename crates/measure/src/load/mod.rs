@@ -53,14 +53,14 @@ pub use capacity::{Capacity, LONGEST_MEASUREMENT, RatePoint, capacity, measureme
 pub use delayed::Delayed;
 pub use doubt::Doubt;
 pub use failure::{Failure, Failures};
-pub use find_doubts::{between, few_requests};
+pub use find_doubts::{delay_bounds, few_requests};
 pub use hdr_log::hdr_log;
 pub use latencies::Latencies;
 pub use nginx::{Nginx, NginxError};
 pub use plan::{Arrivals, LATE, Pace, Plan, PlannedRow, Polling, RequestOrder, RowOf, WarmUp};
 pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, request_file};
-pub use request_sink::{EachRequest, Listeners, RequestBatch};
+pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};
 pub use result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes, RunPart};
 pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Session, TurnEvent, run, run_watched};

@@ -1,7 +1,7 @@
 //! Plans, which say how a server is loaded.
 
 use super::request::Request;
-use super::request_sink::Listeners;
+use super::request_sink::RequestReceiver;
 use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -54,8 +54,8 @@ pub struct Plan {
     pub polling: Polling,
     /// The cores to which the threads are pinned in turn; empty for all cores.
     pub cores: Vec<usize>,
-    /// The listeners that receive every single request, if there are any.
-    pub each: Option<Listeners>,
+    /// The receiver that receive every single request, if there are any.
+    pub each: Option<RequestReceiver>,
     /// Whether responses are counted for observers while the load runs.
     pub live: bool,
     /// Whether the generator's threads request a real-time priority. A refusal is reported as a doubt.
@@ -151,7 +151,7 @@ pub enum Polling {
 
 /// How often a closed loop polls for answers before it sleeps: about 5 µs. Eight times as many polls brought a tenth
 /// more requests from nginx with 100 connections, but took more processor time than wrk does.
-const LOOKS: u32 = 16;
+const POLLS: u32 = 16;
 
 /// How long before a sending polling starts, in nanoseconds.
 pub(crate) const POLLED: u64 = 50_000;
@@ -281,16 +281,16 @@ impl Plan {
     }
 
     /// The number of polls of a closed loop before it sleeps, on a machine with `cores` cores.
-    pub(crate) fn looks(&self, cores: usize) -> u32 {
+    pub(crate) fn polls_before_sleep(&self, cores: usize) -> u32 {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Open { .. }) => 0,
             (Polling::Auto, Pace::Closed) if cores <= self.threads as usize => 0,
-            (Polling::On | Polling::Auto, Pace::Closed) => LOOKS,
+            (Polling::On | Polling::Auto, Pace::Closed) => POLLS,
         }
     }
 
     /// Whether threads poll before sendings, on a machine with `cores` cores.
-    pub(crate) fn polls(&self, cores: usize) -> bool {
+    pub(crate) fn polls_before_sending(&self, cores: usize) -> bool {
         match (self.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Closed) => false,
             (Polling::On, _) => true,
@@ -326,7 +326,10 @@ mod tests {
         let good = Plan::of(Request::get("/"));
         let open = |rate| Plan { pace: Pace::Open { rate, arrivals: Arrivals::Constant }, ..good.clone() };
         assert!(
-            open(2000.0).polls(2) && !open(2000.0).polls(1) && !open(20_000.0).polls(2) && !good.polls(8)
+            open(2000.0).polls_before_sending(2)
+                && !open(2000.0).polls_before_sending(1)
+                && !open(20_000.0).polls_before_sending(2)
+                && !good.polls_before_sending(8)
         );
     }
 }

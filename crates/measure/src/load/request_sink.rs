@@ -36,7 +36,7 @@ pub struct RequestBatch {
 
 /// The consumer of the requests of a turn.
 #[derive(Clone, Debug)]
-pub struct Listeners {
+pub struct RequestReceiver {
     /// The index of the server in the run.
     pub server: usize,
     /// The number of the turn.
@@ -45,9 +45,9 @@ pub struct Listeners {
     pub sender: Sender<RequestBatch>,
 }
 
-impl PartialEq for Listeners {
-    /// Always true: plans that differ only in their listeners send the same requests.
-    fn eq(&self, _: &Listeners) -> bool {
+impl PartialEq for RequestReceiver {
+    /// Always true: plans that differ only in their receiver send the same requests.
+    fn eq(&self, _: &RequestReceiver) -> bool {
         true
     }
 }
@@ -57,13 +57,13 @@ const BATCH: usize = 4096;
 
 /// Collects the requests of one thread into batches.
 pub(crate) struct RequestSink {
-    to: Listeners,
+    to: RequestReceiver,
     start: u64,
     requests: Vec<EachRequest>,
 }
 
 impl RequestSink {
-    pub(crate) fn of(to: &Listeners) -> RequestSink {
+    pub(crate) fn of(to: &RequestReceiver) -> RequestSink {
         RequestSink { to: to.clone(), start: 0, requests: Vec::with_capacity(BATCH) }
     }
 

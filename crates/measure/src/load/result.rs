@@ -125,7 +125,7 @@ pub struct RunPart {
     /// The numbers of requests that were due in the part, and their outcomes.
     pub counts: RequestCounts,
     /// The number of good answers that arrived in the time of this part, whenever their requests were due.
-    pub came: u64,
+    pub arrived: u64,
     /// How long the requests that were due in the part took. If the generator was late by more than the plan allows,
     /// the delayed ones are those in `carried`.
     pub times: RequestTimes,
@@ -170,7 +170,7 @@ impl RunPart {
                 failures: row.failures,
                 ..RequestCounts::default()
             },
-            came: row.answered,
+            arrived: row.answered,
             times: RequestTimes { response: row.response, delayed: row.delayed, ..RequestTimes::default() },
             ..RunPart::default()
         }
@@ -192,7 +192,7 @@ impl RunPart {
         for part in more {
             sum.to = part.to;
             sum.counts.add(&part.counts);
-            sum.came += part.came;
+            sum.arrived += part.arrived;
             sum.carried.add(&part.carried);
             sum.rows.iter_mut().zip(&part.rows).for_each(|(sum, more)| sum.add(more));
         }

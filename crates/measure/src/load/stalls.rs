@@ -63,7 +63,7 @@ impl Arrival {
 
 /// The state from which one thread detects stalls.
 #[derive(Debug, Default)]
-pub(crate) struct Listener {
+pub(crate) struct StallDetector {
     waiting: u64,
     /// The largest number of requests that waited at one time since the last answer.
     most: u64,
@@ -71,15 +71,15 @@ pub(crate) struct Listener {
     since: Option<u64>,
     last: u64,
     /// When the generator last polled for answers.
-    looked: Option<u64>,
+    polled: Option<u64>,
     /// Since when the generator had not polled, because it was busy sending or had no core; `None` if it had.
-    blind: Option<u64>,
-    quiet: Vec<AnswerGap>,
+    unpolled_since: Option<u64>,
+    gaps: Vec<AnswerGap>,
     /// The sum of the times from answer to answer while a request was due, and their number.
     pub(crate) between: (u64, u64),
 }
 
-impl Listener {
+impl StallDetector {
     /// A request is due, as noticed at a time. What was due before that could not be answered.
     pub(crate) fn due(&mut self, noticed: u64) {
         self.waiting += 1;
@@ -93,7 +93,7 @@ impl Listener {
         match arrived {
             Some(arrived) => Arrival { now, earliest: arrived, latest: arrived },
             None => {
-                let earliest = self.blind.map_or(now, |blind| blind.min(now));
+                let earliest = self.unpolled_since.map_or(now, |unpolled_since| unpolled_since.min(now));
                 Arrival { now, earliest, latest: now }
             }
         }
@@ -101,9 +101,9 @@ impl Listener {
 
     /// Records that the generator began at `begun` to poll for answers, was to wait until `until`, and returned at
     /// `now`. If it was late, it saw no answers in between.
-    pub(crate) fn looked(&mut self, begun: u64, until: u64, now: u64) {
-        let before = self.looked.replace(now).unwrap_or(begun);
-        self.blind = if begun > before + SHORTEST / 5 {
+    pub(crate) fn polled(&mut self, begun: u64, until: u64, now: u64) {
+        let before = self.polled.replace(now).unwrap_or(begun);
+        self.unpolled_since = if begun > before + SHORTEST / 5 {
             Some(before)
         } else {
             (now > until + SHORTEST / 5).then_some(until)
@@ -135,25 +135,25 @@ impl Listener {
         if let Some(due) = self.since
             && to.saturating_sub(self.last) >= SHORTEST
         {
-            self.quiet.push(AnswerGap { from: self.last, due, to, waiting: self.most });
+            self.gaps.push(AnswerGap { from: self.last, due, to, waiting: self.most });
         }
     }
 }
 
 /// The stalls that all threads saw at the same time, in order of time.
-pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
+pub(crate) fn stalls(threads: &[&StallDetector], start: u64) -> Vec<Stall> {
     let (time, answers) = threads.iter().fold((0, 0), |sum, t| (sum.0 + t.between.0, sum.1 + t.between.1));
     let ordinary = time / u64::max(answers, 1) / threads.len().max(1) as u64;
     let shortest = SHORTEST.max(ordinary.saturating_mul(ORDINARY).min(time / 4));
     let mut found: Vec<AnswerGap> = match threads.first() {
-        Some(first) => first.quiet.clone(),
+        Some(first) => first.gaps.clone(),
         None => Vec::new(),
     };
     for other in threads.iter().skip(1).filter(|thread| thread.between.1 > 0) {
         let mut both = Vec::new();
         for mine in &found {
-            let after = other.quiet.partition_point(|theirs| theirs.to <= mine.from);
-            for theirs in other.quiet[after..].iter().take_while(|theirs| theirs.from < mine.to) {
+            let after = other.gaps.partition_point(|theirs| theirs.to <= mine.from);
+            for theirs in other.gaps[after..].iter().take_while(|theirs| theirs.from < mine.to) {
                 both.push(AnswerGap {
                     from: mine.from.max(theirs.from),
                     due: mine.due.min(theirs.due),
@@ -164,13 +164,13 @@ pub(crate) fn stalls(threads: &[&Listener], start: u64) -> Vec<Stall> {
         }
         found = both;
     }
-    let long = |quiet: &AnswerGap| quiet.to.saturating_sub(quiet.due.max(quiet.from)) >= shortest;
-    found.retain(|quiet| quiet.waiting >= FEWEST && long(quiet));
+    let long = |gap: &AnswerGap| gap.to.saturating_sub(gap.due.max(gap.from)) >= shortest;
+    found.retain(|gap| gap.waiting >= FEWEST && long(gap));
     let relative = |time: u64| time as i64 - start as i64;
-    let stall = |quiet: &AnswerGap| Stall {
-        from: relative(quiet.due.max(quiet.from)),
-        to: relative(quiet.to),
-        requests: quiet.waiting,
+    let stall = |gap: &AnswerGap| Stall {
+        from: relative(gap.due.max(gap.from)),
+        to: relative(gap.to),
+        requests: gap.waiting,
     };
     found.iter().map(stall).collect()
 }
@@ -181,19 +181,19 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A listener that has recorded requests, each given by the times of being due and answered in milliseconds.
-    fn heard(requests: &[(u64, u64)]) -> Listener {
+    /// A detector that has recorded requests, each given by the times of being due and answered in milliseconds.
+    fn detector(requests: &[(u64, u64)]) -> StallDetector {
         let mut events: Vec<(u64, bool)> =
             requests.iter().flat_map(|(due, done)| [(*due, true), (*done, false)]).collect();
         events.sort_unstable_by_key(|(at, due)| (*at, !due));
-        let mut listener = Listener::default();
+        let mut stall_detector = StallDetector::default();
         for (at, due) in events {
-            if due { listener.due(at * MS) } else { listener.answer(Arrival::at(at * MS)) }
+            if due { stall_detector.due(at * MS) } else { stall_detector.answer(Arrival::at(at * MS)) }
         }
-        listener
+        stall_detector
     }
 
-    fn shown(threads: &[&Listener]) -> Vec<(i64, i64, u64)> {
+    fn shown(threads: &[&StallDetector]) -> Vec<(i64, i64, u64)> {
         let ms = MS as i64;
         stalls(threads, 0).iter().map(|stall| (stall.from / ms, stall.to / ms, stall.requests)).collect()
     }
@@ -203,27 +203,29 @@ mod tests {
         // One request each 10 ms, answered after 3 ms; but nothing is answered from 1000 to 2000 ms.
         let stalled = |due: u64| if (997..2000).contains(&due) { 2000 + (due - 997) / 100 } else { due + 3 };
         let requests: Vec<(u64, u64)> = (0..500).map(|i| (i * 10, stalled(i * 10))).collect();
-        let found = shown(&[&heard(&requests)]);
+        let found = shown(&[&detector(&requests)]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!((993..=1000).contains(&found[0].0) && found[0].1 == 2000 && found[0].2 >= 99, "{found:?}");
         // Half of the requests take 200 ms. This is slowness and no stall.
         let slow: Vec<(u64, u64)> =
             (0..500).map(|i| (i * 10, i * 10 + if i % 2 == 0 { 200 } else { 3 })).collect();
-        assert_eq!(shown(&[&heard(&slow)]), []);
+        assert_eq!(shown(&[&detector(&slow)]), []);
         // No request is due for a long time.
-        assert_eq!(shown(&[&heard(&[(0, 1), (5_000, 5_001), (5_002, 5_003)])]), []);
+        assert_eq!(shown(&[&detector(&[(0, 1), (5_000, 5_001), (5_002, 5_003)])]), []);
     }
 
     #[test]
     fn while_the_generator_does_not_look_there_is_no_stall() {
         let waiting = |looks: &[(u64, u64, u64)]| {
-            let mut listener = heard(&(0..50).map(|i| (i, i + 1)).collect::<Vec<_>>());
-            (0..9).for_each(|_| listener.due(60 * MS));
-            looks.iter().for_each(|(begun, until, now)| listener.looked(begun * MS, until * MS, now * MS));
-            (0..9).for_each(|_| listener.answer(listener.reading(160 * MS, None)));
-            shown(&[&listener]).len()
+            let mut stall_detector = detector(&(0..50).map(|i| (i, i + 1)).collect::<Vec<_>>());
+            (0..9).for_each(|_| stall_detector.due(60 * MS));
+            looks
+                .iter()
+                .for_each(|(begun, until, now)| stall_detector.polled(begun * MS, until * MS, now * MS));
+            (0..9).for_each(|_| stall_detector.answer(stall_detector.reading(160 * MS, None)));
+            shown(&[&stall_detector]).len()
         };
-        assert_eq!(waiting(&[(60, 160, 61), (61, 161, 160)]), 1, "it looked all the time");
+        assert_eq!(waiting(&[(60, 160, 61), (61, 161, 160)]), 1, "it polled all the time");
         assert_eq!(waiting(&[(60, 160, 61), (159, 200, 160)]), 0, "it was busy sending");
         assert_eq!(waiting(&[(60, 160, 61), (61, 62, 160)]), 0, "it was kept from its core");
     }
@@ -232,18 +234,18 @@ mod tests {
     fn while_another_thread_is_answered_there_is_no_stall() {
         let stalled: Vec<(u64, u64)> = (0..100).map(|i| (i * 10, (i * 10 + 1).max(800))).collect();
         let even: Vec<(u64, u64)> = (0..100).map(|i| (i * 10, i * 10 + 1)).collect();
-        assert_eq!(shown(&[&heard(&stalled)]), [(0, 800, 81)]);
-        assert_eq!(shown(&[&heard(&stalled), &heard(&even)]), []);
-        let both = shown(&[&heard(&stalled), &heard(&stalled)]);
+        assert_eq!(shown(&[&detector(&stalled)]), [(0, 800, 81)]);
+        assert_eq!(shown(&[&detector(&stalled), &detector(&even)]), []);
+        let both = shown(&[&detector(&stalled), &detector(&stalled)]);
         assert_eq!((both.len(), both[0].1, both[0].2), (1, 800, 162));
     }
 
     #[test]
     fn an_unanswered_request_is_a_stall_until_it_is_given_up() {
-        let mut listener = heard(&(0..50).map(|i| (i * 10, i * 10 + 1)).collect::<Vec<_>>());
-        (0..5).for_each(|i| listener.due((500 + i) * MS));
-        (0..5).for_each(|_| listener.give_up(1500 * MS));
-        let found = stalls(&[&listener], 0);
+        let mut stall_detector = detector(&(0..50).map(|i| (i * 10, i * 10 + 1)).collect::<Vec<_>>());
+        (0..5).for_each(|i| stall_detector.due((500 + i) * MS));
+        (0..5).for_each(|_| stall_detector.give_up(1500 * MS));
+        let found = stalls(&[&stall_detector], 0);
         let to = 1500 * MS as i64;
         assert_eq!(found, [Stall { from: 500 * MS as i64, to, requests: 5 }]);
     }

@@ -63,7 +63,7 @@ pub enum TargetError {
     Scheme(String),
     /// The text has no host or socket path.
     #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]
-    Nobody(String),
+    NoServer(String),
     /// The URL contains a name or a password of a user, which no request would contain.
     #[error(
         "the URL contains the name or the password of a user, which would not be sent: leave it out, and give the header \
@@ -95,7 +95,7 @@ impl Target {
             let (socket, path) =
                 rest.split_once(":/").map_or((rest, "/".to_owned()), |(s, p)| (s, format!("/{p}")));
             if socket.is_empty() {
-                return Err(TargetError::Nobody(text.to_owned()));
+                return Err(TargetError::NoServer(text.to_owned()));
             }
             return Ok((Target::unix(Path::new(socket)), path));
         }
@@ -115,7 +115,7 @@ impl Target {
         let (host, port) = split_port(authority, default_port)?;
         let host = if host.is_empty() && authority.starts_with(':') { "localhost" } else { host };
         if host.is_empty() {
-            return Err(TargetError::Nobody(text.to_owned()));
+            return Err(TargetError::NoServer(text.to_owned()));
         }
         let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
         let addresses = (unbracketed, port)
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn a_text_that_names_no_server_is_refused() {
         assert_eq!(Target::parse("ftp://x/"), Err(TargetError::Scheme("ftp".into())));
-        assert_eq!(Target::parse("http:///x"), Err(TargetError::Nobody("http:///x".into())));
+        assert_eq!(Target::parse("http:///x"), Err(TargetError::NoServer("http:///x".into())));
         assert_eq!(Target::parse("localhost:99999"), Err(TargetError::Port("99999".into())));
-        assert_eq!(Target::parse("unix:"), Err(TargetError::Nobody("unix:".into())));
+        assert_eq!(Target::parse("unix:"), Err(TargetError::NoServer("unix:".into())));
         assert_eq!(Target::parse("http://ann:s3cret@localhost/"), Err(TargetError::Credentials));
     }
 }

@@ -7,7 +7,7 @@ use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::Request;
 use super::shared::LIVE_BOUNDS;
-use super::stalls::{Arrival, Listener};
+use super::stalls::{Arrival, StallDetector};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -59,7 +59,7 @@ pub(crate) struct PartRecord {
     pub(crate) due: u64,
     pub(crate) answered: u64,
     /// The number of good answers that arrived in the time of this part, whenever their requests were due.
-    pub(crate) came: u64,
+    pub(crate) arrived: u64,
     pub(crate) failures: Failures,
     pub(crate) bytes: u64,
     pub(crate) backlog: u64,
@@ -170,7 +170,7 @@ pub(crate) struct Recorder {
     pub(crate) live: Option<Box<LiveRecord>>,
     pub(crate) slowest: BinaryHeap<Reverse<SlowRequest>>,
     /// The detector of stalls.
-    pub(crate) listener: Listener,
+    pub(crate) stall_detector: StallDetector,
     pub(crate) connect: LatencyCounts,
     pub(crate) reconnects: u64,
     /// When the last measured request was answered or given up.
@@ -210,7 +210,7 @@ impl Recorder {
             open: open.then(|| OpenRecord { lag: LatencyCounts::new(), lateness: LatencyCounts::new() }),
             due: 0,
             answered: 0,
-            came: 0,
+            arrived: 0,
             failures: Failures::default(),
             bytes: 0,
             backlog: 0,
@@ -225,7 +225,7 @@ impl Recorder {
         };
         Recorder {
             parts: (0..=parts).map(|_| part()).collect(),
-            listener: Listener::default(),
+            stall_detector: StallDetector::default(),
             kinds: (0..kinds).map(|_| kind()).collect(),
             groups: Vec::new(),
             sessions: Vec::new(),
@@ -243,7 +243,7 @@ impl Recorder {
     pub(crate) fn due(&mut self, part: u16, intended: u64, noticed: u64, backlog: u64) {
         let record = &mut self.parts[usize::from(part)];
         record.due += 1;
-        self.listener.due(noticed);
+        self.stall_detector.due(noticed);
         record.backlog = record.backlog.max(backlog);
         let first = record.span.map_or(intended, |(first, _)| first);
         record.span = Some((first, intended));
@@ -261,9 +261,9 @@ impl Recorder {
 
     /// Records that a good answer has arrived completely; `now` is the current part.
     pub(crate) fn answered(&mut self, exchange: &Exchange, read: Arrival, now: Option<u16>, bytes: u64) {
-        self.listener.answer(read);
+        self.stall_detector.answer(read);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
-            record.came += 1;
+            record.arrived += 1;
         }
         let record = &mut self.parts[usize::from(exchange.part)];
         record.answered += 1;
@@ -304,9 +304,9 @@ impl Recorder {
         match class {
             // Where no connection is made, nothing has answered.
             Failure::TimedOut | Failure::Unsent | Failure::Refused | Failure::Unconnected => {
-                self.listener.give_up(done);
+                self.stall_detector.give_up(done);
             }
-            _ => self.listener.answer(self.listener.reading(done, None)),
+            _ => self.stall_detector.answer(self.stall_detector.reading(done, None)),
         }
         self.parts[usize::from(exchange.part)].failures.count(class, status);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
@@ -410,7 +410,7 @@ mod tests {
                 recorder.failed(&waiting.remove(0), due + MS, Failure::Refused, None);
             }
         }
-        let found = super::super::stalls::stalls(&[&recorder.listener], 0);
+        let found = super::super::stalls::stalls(&[&recorder.stall_detector], 0);
         let ms = MS as i64;
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].from / ms, found[0].to / ms), (1_000, 2_001), "{found:?}");

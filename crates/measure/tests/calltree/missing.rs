@@ -13,7 +13,8 @@ fn in_environment(case: &str, variables: &[(&str, &str)]) -> String {
     command.envs(variables.iter().copied());
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let message = text.lines().find_map(|line| line.split_once("SAID ")).map(|(_, message)| message.to_owned());
+    let message =
+        text.lines().find_map(|line| line.split_once("SAID ")).map(|(_, message)| message.to_owned());
     message.unwrap_or_else(|| panic!("{output:?}"))
 }
 
@@ -85,6 +86,10 @@ fn compiled_programs_are_kept() {
     // The compiled tool is reused: a compiler that fails is not called.
     let cache = crate::harness::cache();
     let message = in_environment(cache.to_str().unwrap(), &[("CC", "/bin/false")]);
-    assert!(message.contains("Ok(())") && message.contains("Ok((Calltree, "), "{message} {:?}", workshop.tool);
+    assert!(
+        message.contains("Ok(())") && message.contains("Ok((Calltree, "),
+        "{message} {:?}",
+        workshop.tool
+    );
     assert_eq!(ChosenTool::of(&workshop.tool).kind, ValgrindTool::Calltree);
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use scruple_measure::heap::{HeapSession, Peak, Unmeasurable, measurable};
+use scruple_measure::heap::{HeapSession, LiveBytes, Unmeasurable, measurable};
 
 use crate::harness::{Workshop, skip, sums};
 
 const LIBRARIES: [&str; 3] = ["jemalloc", "tcmalloc_minimal", "mimalloc"];
-const MODES: [Peak; 3] = [Peak::Off, Peak::Usable, Peak::Requested];
+const MODES: [LiveBytes; 3] = [LiveBytes::Off, LiveBytes::Usable, LiveBytes::Requested];
 
 /// The largest number of blocks, and of bytes in all, that an allocator itself allocates when it starts.
 const OWN: (u64, u64) = (2, 64);
@@ -37,7 +37,7 @@ fn cplusplus_counts_the_same_with_every_allocator_linked_or_preloaded() {
     let workshop = Workshop::new();
     let flags = ["-std=c++17"];
     let plain = workshop.compile("c++", "containers.cc", &flags);
-    let expected = sums(&workshop.count_plain(Peak::Off, &plain));
+    let expected = sums(&workshop.count_plain(LiveBytes::Off, &plain));
     for name in LIBRARIES {
         let Some(path) = library(&format!("lib{name}.so")) else { continue };
         let linked = workshop.path().join(name);
@@ -60,7 +60,7 @@ fn cplusplus_counts_the_same_with_every_allocator_linked_or_preloaded() {
 
 fn preloaded(
     workshop: &Workshop,
-    peak: Peak,
+    peak: LiveBytes,
     library: &Path,
     program: &Path,
     words: &[&str],
@@ -76,7 +76,7 @@ fn every_form_of_operator_new_counts_once_with_every_allocator() {
     let workshop = Workshop::new();
     let program = workshop.compile("c++", "operators.cc", &["-std=c++17"]);
     // The C++ library requests whole multiples of the alignment, the allocators' own operators the requested size.
-    let most = sums(&workshop.count_plain(Peak::Off, &program));
+    let most = sums(&workshop.count_plain(LiveBytes::Off, &program));
     let blocks: u64 = (1..=8).map(|i| 2 * (i * 100 + 1) + 1).sum();
     for name in LIBRARIES {
         let Some(path) = library(&format!("lib{name}.so")) else { continue };
@@ -98,7 +98,7 @@ fn live_bytes_with_another_allocator_are_those_of_its_blocks() {
     let program = workshop.c("entry_points.c", &[]);
     for name in LIBRARIES {
         let Some(path) = library(&format!("lib{name}.so")) else { continue };
-        let session = HeapSession::start(workshop.path(), Peak::Requested).unwrap();
+        let session = HeapSession::start(workshop.path(), LiveBytes::Requested).unwrap();
         let environment = session.environment(Some(path.as_os_str()));
         if !Command::new(&program).envs(environment).status().unwrap().success() {
             skip(&format!("{name} does not behave as the C library's in all entry points"));
@@ -123,7 +123,7 @@ fn an_allocator_linked_in_statically_is_found_with_and_without_names() {
             let program = workshop.compile("c++", "containers.cc", &flags);
             let answer = measurable(&program).unwrap_err();
             assert!(matches!(answer, Unmeasurable::OwnAllocator { .. }), "{file} {strip:?}: {answer}");
-            assert!(!workshop.count_plain(Peak::Off, &program).is_complete(), "{file} {strip:?}");
+            assert!(!workshop.count_plain(LiveBytes::Off, &program).is_complete(), "{file} {strip:?}");
         }
     }
 }
@@ -151,7 +151,7 @@ fn an_allocator_under_a_prefix_is_found_even_where_names_were_stripped() {
         let program = workshop.c("prefixed.c", &flags);
         let answer = measurable(&program).unwrap_err();
         assert!(matches!(answer, Unmeasurable::OwnAllocator { .. }), "{strip:?}: {answer}");
-        let started = workshop.count(Peak::Off, Command::new("/bin/sh").arg("-c").arg(&program));
+        let started = workshop.count(LiveBytes::Off, Command::new("/bin/sh").arg("-c").arg(&program));
         assert!(!started.totals.is_complete(), "{:?}", started.totals);
     }
 }
@@ -165,5 +165,5 @@ fn a_program_that_asks_its_allocator_past_malloc_is_named() {
     let program = workshop.c("past_malloc.c", &["-lmimalloc"]);
     let answer = measurable(&program).unwrap_err();
     assert!(matches!(&answer, Unmeasurable::PastMalloc { symbol, .. } if symbol == "mi_malloc"), "{answer}");
-    assert!(!workshop.count_plain(Peak::Off, &program).is_complete());
+    assert!(!workshop.count_plain(LiveBytes::Off, &program).is_complete());
 }

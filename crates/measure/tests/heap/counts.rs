@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use scruple_measure::heap::{Peak, ProcessOrigin};
+use scruple_measure::heap::{LiveBytes, ProcessOrigin};
 
 use crate::harness::{Workshop, found, sums};
 
@@ -36,7 +36,7 @@ fn entry_points() -> (u64, u64, u64) {
 fn every_entry_point_counts_in_every_mode() {
     let workshop = Workshop::new();
     let program = workshop.c("entry_points.c", &[]);
-    for peak in [Peak::Off, Peak::Usable, Peak::Requested] {
+    for peak in [LiveBytes::Off, LiveBytes::Usable, LiveBytes::Requested] {
         let totals = workshop.count_plain(peak, &program);
         assert_eq!(sums(&totals), entry_points(), "{peak:?}");
         assert_eq!(totals.counts().live_blocks(), 3);
@@ -53,7 +53,7 @@ fn calls_that_fail_for_want_of_memory_count_for_nothing() {
     let mut from_outside = Command::new("sh");
     from_outside.args(["-c", "ulimit -v 65536; exec \"$0\""]).arg(&program);
     for (mut command, by) in [(itself, "itself"), (from_outside, "the shell")] {
-        for peak in [Peak::Off, Peak::Usable] {
+        for peak in [LiveBytes::Off, LiveBytes::Usable] {
             let counted = workshop.count(peak, &mut command);
             assert!(counted.output.status.success(), "{by}: {:?}", counted.output);
             let output = String::from_utf8_lossy(&counted.output.stdout);
@@ -75,7 +75,7 @@ fn nothing_is_lost_at_exit_without_ceremony_or_by_a_signal() {
     let workshop = Workshop::new();
     let program = workshop.c("entry_points.c", &[]);
     for (end, signal) in [("_exit", None), ("kill", Some(9))] {
-        let counted = workshop.count(Peak::Usable, Command::new(&program).arg(end));
+        let counted = workshop.count(LiveBytes::Usable, Command::new(&program).arg(end));
         assert_eq!(counted.output.status.signal(), signal);
         assert_eq!(sums(&counted.totals), entry_points(), "{end}");
     }
@@ -84,7 +84,7 @@ fn nothing_is_lost_at_exit_without_ceremony_or_by_a_signal() {
 #[test]
 fn a_program_that_never_allocates_has_a_record_of_zero() {
     let workshop = Workshop::new();
-    let totals = workshop.count_plain(Peak::Usable, &workshop.c("nothing.c", &[]));
+    let totals = workshop.count_plain(LiveBytes::Usable, &workshop.c("nothing.c", &[]));
     assert_eq!(sums(&totals), (0, 0, 0));
     let [process] = totals.processes.as_slice() else { panic!("{totals:?}") };
     assert_eq!(process.origin, ProcessOrigin::Exec);
@@ -98,7 +98,7 @@ fn musl_counts_the_same_with_the_same_library() {
     }
     let workshop = Workshop::new();
     let program = workshop.compile("musl-gcc", "entry_points.c", &["-DMUSL"]);
-    for peak in [Peak::Off, Peak::Usable, Peak::Requested] {
+    for peak in [LiveBytes::Off, LiveBytes::Usable, LiveBytes::Requested] {
         let (allocations, bytes, frees) = entry_points();
         let expected = (allocations - 1, bytes - 12, frees - 1); // it has no pvalloc
         assert_eq!(sums(&workshop.count_plain(peak, &program)), expected, "{peak:?}");
@@ -109,7 +109,7 @@ fn musl_counts_the_same_with_the_same_library() {
 fn operator_new_counts_once_through_malloc() {
     let workshop = Workshop::new();
     let program = workshop.compile("c++", "containers.cc", &["-std=c++17"]);
-    let totals = workshop.count_plain(Peak::Off, &program);
+    let totals = workshop.count_plain(LiveBytes::Off, &program);
     // 300 by operator new, and at least a node, a key and a vector's storage for most entries; libstdc++ keeps one
     // pool block.
     let (allocations, _, frees) = sums(&totals);
@@ -122,7 +122,7 @@ fn a_rust_program_is_counted() {
     let Some(_) = found("rustc") else { return };
     let workshop = Workshop::new();
     let program = workshop.compile("rustc", "boxes.rs", &["-O"]);
-    let totals = workshop.count_plain(Peak::Off, &program);
+    let totals = workshop.count_plain(LiveBytes::Off, &program);
     assert!(sums(&totals).0 >= 980 + 500 && sums(&totals).0 < 980 + 500 + 100, "{totals:?}");
     assert!(totals.counts().live_blocks().abs() <= 3, "{totals:?}");
 }
@@ -131,6 +131,6 @@ fn a_rust_program_is_counted() {
 fn two_runs_agree() {
     let workshop = Workshop::new();
     let program = workshop.compile("c++", "containers.cc", &["-std=c++17"]);
-    let one = sums(&workshop.count_plain(Peak::Usable, &program));
-    assert_eq!(one, sums(&workshop.count_plain(Peak::Requested, &program)));
+    let one = sums(&workshop.count_plain(LiveBytes::Usable, &program));
+    assert_eq!(one, sums(&workshop.count_plain(LiveBytes::Requested, &program)));
 }

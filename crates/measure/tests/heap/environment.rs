@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::Peak;
+use scruple_measure::heap::LiveBytes;
 
 use crate::harness::{CountedRun, Workshop, found, skip, sums};
 
@@ -15,7 +15,7 @@ fn text(counted: &CountedRun) -> String {
 /// Checks that a program with 114 allocations is counted if it is started in this way.
 fn assert_follows(workshop: &Workshop, way: &str) {
     let (starter, program) = (workshop.path().join("starter"), workshop.path().join("entry_points"));
-    let counted = workshop.count(Peak::Usable, Command::new(starter).arg(way).arg(program));
+    let counted = workshop.count(LiveBytes::Usable, Command::new(starter).arg(way).arg(program));
     let started = counted.totals.processes.iter().find(|process| process.exe.ends_with("/entry_points"));
     assert!(started.is_some_and(|process| process.counts.allocations == 114), "{way}: {:?}", counted.totals);
     assert!(counted.totals.is_complete(), "{way}: {:?}", counted.totals.unseen);
@@ -27,7 +27,7 @@ fn a_program_sees_its_environment_as_it_was() {
     let workshop = Workshop::new();
     let mut env = Command::new("env");
     let plain = env.env("FIRST", "1").output().unwrap().stdout;
-    let counted = workshop.count(Peak::Off, &mut env);
+    let counted = workshop.count(LiveBytes::Off, &mut env);
     assert_eq!(counted.output.stdout, plain);
     assert!(!OURS.iter().any(|ours| text(&counted).contains(ours)), "{}", text(&counted));
 }
@@ -36,7 +36,7 @@ fn a_program_sees_its_environment_as_it_was() {
 fn preloads_of_the_user_stay_visible() {
     let workshop = Workshop::new();
     let library = workshop.c("plugin.c", &["-shared", "-fPIC"]);
-    let session = scruple_measure::heap::HeapSession::start(workshop.path(), Peak::Off).unwrap();
+    let session = scruple_measure::heap::HeapSession::start(workshop.path(), LiveBytes::Off).unwrap();
     let script = "echo $LD_PRELOAD; env | grep -c LD_PRELOAD=";
     let mut shell = Command::new("/bin/sh");
     let output =
@@ -81,7 +81,7 @@ fn a_cleaned_environment_does_not_end_the_counting() {
     for way in ["empty", "none", "clearenv"] {
         assert_follows(&workshop, way);
     }
-    let counted = workshop.count(Peak::Off, Command::new("env").args(["-i", "/usr/bin/env"]));
+    let counted = workshop.count(LiveBytes::Off, Command::new("env").args(["-i", "/usr/bin/env"]));
     assert_eq!((text(&counted).as_str(), counted.totals.processes.len()), ("", 2));
 }
 
@@ -89,7 +89,7 @@ fn a_cleaned_environment_does_not_end_the_counting() {
 fn a_setting_made_while_a_shell_runs_is_kept() {
     let workshop = Workshop::new();
     let program = workshop.c("settings.c", &["-pthread"]);
-    let counted = workshop.count_plain(Peak::Off, &program);
+    let counted = workshop.count_plain(LiveBytes::Off, &program);
     assert!(counted.is_complete(), "{counted:?}");
 }
 
@@ -99,7 +99,7 @@ fn a_program_that_copies_its_environment_allocates_as_if_it_were_not_counted() {
     let count = |name: &str| {
         let folder = workshop.path().join(name);
         std::fs::create_dir(&folder).unwrap();
-        let session = scruple_measure::heap::HeapSession::start(&folder, Peak::Off).unwrap();
+        let session = scruple_measure::heap::HeapSession::start(&folder, LiveBytes::Off).unwrap();
         let mut shell = Command::new("/bin/bash");
         shell.args(["-c", "x=1"]).env_clear().envs(session.environment(None)).current_dir("/");
         assert!(shell.status().unwrap().success());

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use scruple_measure::heap::{HeapSession, Peak, Totals};
+use scruple_measure::heap::{HeapSession, LiveBytes, Totals};
 use tempfile::TempDir;
 
 /// A folder for the programs and data of one test.
@@ -46,7 +46,7 @@ impl Workshop {
 
     /// Runs a command to its end in a session of its own, and checks that the counter writes nothing to the program's
     /// stderr.
-    pub fn count(&self, peak: Peak, command: &mut Command) -> CountedRun {
+    pub fn count(&self, peak: LiveBytes, command: &mut Command) -> CountedRun {
         let session = HeapSession::start(self.path(), peak).unwrap();
         let output = command.envs(session.environment(None)).stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -56,7 +56,7 @@ impl Workshop {
     }
 
     /// Like `count`, for a program that must succeed without arguments.
-    pub fn count_plain(&self, peak: Peak, program: &Path) -> Totals {
+    pub fn count_plain(&self, peak: LiveBytes, program: &Path) -> Totals {
         let counted = self.count(peak, &mut Command::new(program));
         assert!(counted.output.status.success(), "{:?}", counted.output);
         counted.totals

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::{HeapError, HeapSession, Peak};
+use scruple_measure::heap::{HeapError, HeapSession, LiveBytes};
 
 use crate::harness::Workshop;
 
 #[test]
 fn a_program_started_with_another_environment_is_not_zero() {
     let workshop = Workshop::new();
-    let session = HeapSession::start(workshop.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(workshop.path(), LiveBytes::Usable).unwrap();
     assert!(matches!(session.read(), Err(HeapError::NotLoaded)));
     Command::new(workshop.c("nothing.c", &[])).env_clear().status().unwrap();
     assert!(matches!(session.read(), Err(HeapError::NotLoaded)));
@@ -21,7 +21,7 @@ fn a_static_program_started_by_a_counted_one_is_named() {
     let program = workshop.c("nothing.c", &["-static"]);
     for script in ["X; true", "exec X", "X & wait", "(X)"] {
         let script = script.replace('X', program.to_str().unwrap());
-        let counted = workshop.count(Peak::Off, Command::new("/bin/sh").args(["-c", &script]));
+        let counted = workshop.count(LiveBytes::Off, Command::new("/bin/sh").args(["-c", &script]));
         let [unseen] = counted.totals.unseen.as_slice() else { panic!("{script}: {:?}", counted.totals) };
         assert_eq!(unseen.path, program.to_str().unwrap());
         assert!(!counted.totals.is_complete());
@@ -36,14 +36,14 @@ fn posix_spawn_is_seen_too() {
     if crate::harness::found("python3").is_none() {
         return;
     }
-    let counted = workshop.count(Peak::Off, Command::new("python3").args(["-c", &script]));
+    let counted = workshop.count(LiveBytes::Off, Command::new("python3").args(["-c", &script]));
     assert!(counted.totals.unseen.iter().any(|unseen| unseen.path == still.to_str().unwrap()));
 }
 
 #[test]
 fn a_malloc_of_the_programs_own_is_noticed_at_run_time() {
     let workshop = Workshop::new();
-    let totals = workshop.count_plain(Peak::Off, &workshop.c("own_malloc.c", &["-fno-builtin"]));
+    let totals = workshop.count_plain(LiveBytes::Off, &workshop.c("own_malloc.c", &["-fno-builtin"]));
     assert!(totals.processes[0].foreign_malloc);
     assert!(!totals.is_complete());
 }
@@ -51,7 +51,7 @@ fn a_malloc_of_the_programs_own_is_noticed_at_run_time() {
 #[test]
 fn the_address_of_malloc_alone_is_no_malloc_of_its_own() {
     let workshop = Workshop::new();
-    let totals = workshop.count_plain(Peak::Off, &workshop.c("address.c", &["-no-pie", "-fno-pie"]));
+    let totals = workshop.count_plain(LiveBytes::Off, &workshop.c("address.c", &["-no-pie", "-fno-pie"]));
     assert_eq!(totals.counts().allocations, 1);
     assert!(totals.is_complete(), "{totals:?}");
 }
@@ -65,8 +65,8 @@ fn a_library_that_binds_past_the_counter_is_brought_back() {
     std::fs::rename(plugin, folder.join("libscruple_test_plugin.so")).unwrap();
     let search = format!("-Wl,-rpath,{}", folder.display());
     let program = workshop.c("opener.c", &[&search]);
-    let with = workshop.count_plain(Peak::Off, &program);
-    let plain = workshop.count_plain(Peak::Usable, &program);
+    let with = workshop.count_plain(LiveBytes::Off, &program);
+    let plain = workshop.count_plain(LiveBytes::Usable, &program);
     assert_eq!(with.counts().bytes, plain.counts().bytes);
     assert!(with.counts().bytes >= 4321, "{with:?}");
     assert!(with.processes[0].counts.allocations > 1);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::{Peak, ProcessOrigin};
+use scruple_measure::heap::{LiveBytes, ProcessOrigin};
 
 use crate::harness::{Workshop, sums};
 
@@ -11,7 +11,7 @@ fn every_kind_of_fork_gets_a_record_of_its_own() {
     let workshop = Workshop::new();
     let program = workshop.c("forks.c", &[]);
     for kind in ["fork", "_Fork", "clone"] {
-        let counted = workshop.count(Peak::Usable, Command::new(&program).arg(kind));
+        let counted = workshop.count(LiveBytes::Usable, Command::new(&program).arg(kind));
         let each: Vec<(ProcessOrigin, u64, u64)> = counted
             .totals
             .processes
@@ -31,7 +31,7 @@ fn every_kind_of_fork_gets_a_record_of_its_own() {
 fn a_vforked_child_counts_with_its_parent() {
     let workshop = Workshop::new();
     let program = workshop.c("forks.c", &[]);
-    let counted = workshop.count(Peak::Usable, Command::new(&program).arg("vfork"));
+    let counted = workshop.count(LiveBytes::Usable, Command::new(&program).arg("vfork"));
     assert_eq!(sums(&counted.totals), (15, 10_250, 0));
     assert_eq!(counted.totals.processes.len(), 1);
 }
@@ -40,7 +40,7 @@ fn a_vforked_child_counts_with_its_parent() {
 fn a_chain_of_programs_is_followed() {
     let workshop = Workshop::new();
     let program = workshop.c("chain.c", &[]);
-    let counted = workshop.count(Peak::Off, Command::new(&program).arg("5"));
+    let counted = workshop.count(LiveBytes::Off, Command::new(&program).arg("5"));
     assert!(counted.output.status.success());
     let bytes: Vec<u64> = counted.totals.processes.iter().map(|process| process.counts.bytes).collect();
     assert_eq!(bytes, [6, 5, 4, 3, 2, 1]);
@@ -53,7 +53,7 @@ fn a_chain_of_programs_is_followed() {
 fn two_thousand_processes_are_all_there() {
     let workshop = Workshop::new();
     let program = workshop.c("many.c", &[]);
-    let counted = workshop.count(Peak::Usable, Command::new(&program).arg("2000"));
+    let counted = workshop.count(LiveBytes::Usable, Command::new(&program).arg("2000"));
     assert_eq!(sums(&counted.totals), (2000, 14_000, 0));
     assert_eq!(counted.totals.processes.len(), 2001);
     assert_eq!(counted.totals.refused, 0);
@@ -64,7 +64,7 @@ fn a_shell_and_what_it_starts_are_counted_one_by_one() {
     let workshop = Workshop::new();
     let program = workshop.c("entry_points.c", &[]);
     let script = format!("for i in 1 2 3; do {} ; done | cat", program.display());
-    let counted = workshop.count(Peak::Usable, Command::new("/bin/sh").args(["-c", &script]));
+    let counted = workshop.count(LiveBytes::Usable, Command::new("/bin/sh").args(["-c", &script]));
     let ours = counted.totals.processes.iter().filter(|process| process.exe.ends_with("/entry_points"));
     let each: Vec<u64> = ours.map(|process| process.counts.allocations).collect();
     assert_eq!(each, [114, 114, 114]);

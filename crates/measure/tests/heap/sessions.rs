@@ -4,14 +4,14 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
-use scruple_measure::heap::{HeapError, HeapSession, Peak};
+use scruple_measure::heap::{HeapError, HeapSession, LiveBytes};
 
 use crate::harness::{Workshop, skip};
 
 #[test]
 fn the_users_own_preload_stays_behind_ours() {
     let workshop = Workshop::new();
-    let session = HeapSession::start(workshop.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(workshop.path(), LiveBytes::Usable).unwrap();
     let preload = |existing: Option<&str>| {
         let environment = session.environment(existing.map(OsStr::new));
         environment[0].1.clone().into_string().unwrap()
@@ -24,11 +24,11 @@ fn the_users_own_preload_stays_behind_ours() {
 #[test]
 fn nothing_is_left_behind() {
     let workshop = Workshop::new();
-    let session = HeapSession::start(workshop.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(workshop.path(), LiveBytes::Usable).unwrap();
     assert_eq!(workshop.path().read_dir().unwrap().count(), 2);
     drop(session);
     assert_eq!(workshop.path().read_dir().unwrap().count(), 0);
-    let nowhere = HeapSession::start(Path::new("/nonexistent/folder"), Peak::Off).unwrap_err();
+    let nowhere = HeapSession::start(Path::new("/nonexistent/folder"), LiveBytes::Off).unwrap_err();
     assert!(matches!(nowhere, HeapError::Folder { .. }), "{nowhere}");
 }
 
@@ -38,7 +38,7 @@ fn a_folder_the_loader_cannot_name_is_worked_around() {
     let program = workshop.c("entry_points.c", &[]);
     let folder = workshop.path().join("a folder: odd");
     std::fs::create_dir(&folder).unwrap();
-    let session = HeapSession::start(&folder, Peak::Usable).unwrap();
+    let session = HeapSession::start(&folder, LiveBytes::Usable).unwrap();
     let output = Command::new(&program).envs(session.environment(None)).output().unwrap();
     assert_eq!(output.stderr, b"");
     assert_eq!(session.read().unwrap().counts().allocations, 114);
@@ -58,7 +58,7 @@ fn a_folder_without_execution_is_worked_around() {
             .flatten()
     });
     let Some(folder) = folder else { return skip("no writable file system is mounted noexec") };
-    let session = HeapSession::start(folder.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(folder.path(), LiveBytes::Usable).unwrap();
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);
     let output = Command::new(&program).envs(session.environment(None)).output().unwrap();
     assert_eq!(output.stderr, b"");
@@ -68,7 +68,7 @@ fn a_folder_without_execution_is_worked_around() {
 #[test]
 fn a_run_can_be_read_while_it_lasts() {
     let workshop = Workshop::new();
-    let session = HeapSession::start(workshop.path(), Peak::Usable).unwrap();
+    let session = HeapSession::start(workshop.path(), LiveBytes::Usable).unwrap();
     let mut child = Command::new("/bin/sh")
         .args(["-c", "read line"])
         .stdin(std::process::Stdio::piped())

@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::Peak;
+use scruple_measure::heap::LiveBytes;
 
 use crate::harness::Workshop;
 
 /// The counts of `threads.c` without those of starting the threads.
-fn work(peak: Peak, arguments: &[&str]) -> (u64, u64, u64, scruple_measure::heap::Totals) {
+fn work(peak: LiveBytes, arguments: &[&str]) -> (u64, u64, u64, scruple_measure::heap::Totals) {
     let workshop = Workshop::new();
     let program = workshop.c("threads.c", &["-pthread"]);
     let run = |blocks: &str| {
@@ -24,7 +24,7 @@ fn work(peak: Peak, arguments: &[&str]) -> (u64, u64, u64, scruple_measure::heap
 
 #[test]
 fn two_thousand_short_threads_share_a_few_slots() {
-    let (allocations, bytes, frees, totals) = work(Peak::Usable, &["2000"]);
+    let (allocations, bytes, frees, totals) = work(LiveBytes::Usable, &["2000"]);
     assert_eq!((allocations, bytes, frees), (100_000, 10_000_000, 98_000));
     assert_eq!(totals.threads(), 2001);
     let live = totals.counts().live.unwrap();
@@ -33,7 +33,7 @@ fn two_thousand_short_threads_share_a_few_slots() {
 
 #[test]
 fn sixty_four_threads_at_once_lose_nothing() {
-    let (allocations, bytes, frees, totals) = work(Peak::Usable, &["64", "together"]);
+    let (allocations, bytes, frees, totals) = work(LiveBytes::Usable, &["64", "together"]);
     assert_eq!((allocations, bytes, frees), (3200, 320_000, 3136));
     assert_eq!(totals.threads(), 65);
     let live = totals.counts().live.unwrap();
@@ -43,14 +43,14 @@ fn sixty_four_threads_at_once_lose_nothing() {
 
 #[test]
 fn two_thousand_threads_at_once_lose_nothing() {
-    let (allocations, bytes, frees, totals) = work(Peak::Off, &["2000", "together"]);
+    let (allocations, bytes, frees, totals) = work(LiveBytes::Off, &["2000", "together"]);
     assert_eq!((allocations, bytes, frees), (100_000, 10_000_000, 98_000));
     assert_eq!((totals.threads(), totals.refused), (2001, 0));
 }
 
 #[test]
 fn the_peak_of_several_threads_is_within_the_stated_error() {
-    let (.., totals) = work(Peak::Requested, &["8", "together"]);
+    let (.., totals) = work(LiveBytes::Requested, &["8", "together"]);
     let live = totals.counts().live.unwrap();
     let most = totals.counts().bytes;
     assert!(live.peak <= most + live.peak_error && live.peak + live.peak_error >= live.bytes as u64);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use scruple_measure::heap::{Peak, Totals};
+use scruple_measure::heap::{LiveBytes, Totals};
 
 use crate::harness::Workshop;
 
@@ -10,7 +10,7 @@ const BLOCK: u64 = 10_000_000;
 
 fn run(workshop: &Workshop, words: &[&str]) -> Totals {
     let program = workshop.path().join("family");
-    workshop.count(Peak::Requested, Command::new(program).args(words)).totals
+    workshop.count(LiveBytes::Requested, Command::new(program).args(words)).totals
 }
 
 /// Checks that the tree's peak is that of this number of blocks, within the stated error.
@@ -51,12 +51,12 @@ fn a_program_that_becomes_another_leaves_nothing_behind() {
 #[test]
 fn the_tree_of_a_single_process_peaks_with_it() {
     let workshop = Workshop::new();
-    for (name, peak) in [("peak.c", Peak::Usable), ("entry_points.c", Peak::Requested)] {
+    for (name, peak) in [("peak.c", LiveBytes::Usable), ("entry_points.c", LiveBytes::Requested)] {
         let totals = workshop.count_plain(peak, &workshop.c(name, &[]));
         let tree = totals.tree.unwrap();
         assert_eq!((tree.peak, tree.error), (totals.largest_peak().unwrap().1.peak, 0));
     }
-    let totals = workshop.count_plain(Peak::Off, &workshop.c("peak.c", &[]));
+    let totals = workshop.count_plain(LiveBytes::Off, &workshop.c("peak.c", &[]));
     assert_eq!(totals.tree, None);
 }
 
@@ -66,7 +66,7 @@ fn more_processes_at_once_than_can_be_followed_have_no_peak_of_their_tree() {
     workshop.c("crowd.c", &[]);
     let run = |count: &str| {
         let program = workshop.path().join("crowd");
-        workshop.count(Peak::Usable, Command::new(program).arg(count)).totals
+        workshop.count(LiveBytes::Usable, Command::new(program).arg(count)).totals
     };
     let some = run("100");
     assert!(some.tree.unwrap().error <= 101 * 65_536, "{:?}", some.tree);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-use scruple_measure::heap::{HeapSession, Peak, Process, Totals};
+use scruple_measure::heap::{HeapSession, LiveBytes, Process, Totals};
 
 use crate::harness::{Workshop, found, skip};
 
@@ -79,7 +79,7 @@ impl Scale {
     }
 
     /// Runs the program under the counter.
-    fn ours(&self, peak: Peak, words: &[&str]) -> Totals {
+    fn ours(&self, peak: LiveBytes, words: &[&str]) -> Totals {
         let session = HeapSession::start(self.workshop.path(), peak).unwrap();
         let preload = self.sets.iter().find(|(name, _)| name == "LD_PRELOAD");
         let mut command = self.command(&[], words);
@@ -100,7 +100,7 @@ impl Scale {
     /// Checks that both counts of one program agree, apart from differences that `Rule` permits.
     fn check(&self, words: &[&str], rule: Rule) {
         let _turn = TURN.lock();
-        let totals = self.ours(Peak::Usable, words);
+        let totals = self.ours(LiveBytes::Usable, words);
         let text = self.valgrind(&MEMCHECK, words);
         let usage = text.lines().find_map(|line| line.split_once("total heap usage: ")).expect(&text).1;
         let numbers: Vec<u64> = numbers(usage);
@@ -250,7 +250,7 @@ fn the_requested_peak_is_that_of_dhat() {
     }
     for words in commands {
         let _turn = TURN.lock();
-        let totals = scale.ours(Peak::Requested, &words);
+        let totals = scale.ours(LiveBytes::Requested, &words);
         let text = scale.valgrind(&DHAT, &words);
         let after = |mark: &str| numbers(text.split_once(mark).expect(&text).1)[0];
         let theirs = (after("At t-gmax:"), after("At t-end:"));

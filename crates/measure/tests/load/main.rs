@@ -113,7 +113,7 @@ fn a_run_with_more_time_outs_than_it_may_have_is_given_up() {
             ..small()
         };
         match load(&target(silent), &plan) {
-            Err(error @ LoadError::Silent { requests, .. }) => {
+            Err(error @ LoadError::NoAnswers { requests, .. }) => {
                 assert!((3..=8).contains(&requests), "{requests}");
                 assert!(error.to_string().contains("no answer within 200 ms"), "{error}");
             }

@@ -5,7 +5,7 @@
 use super::servers::now;
 use super::stalls::{Planted, even};
 use super::target;
-use scruple_measure::load::{Listeners, Plan, RequestBatch, WarmUp, run};
+use scruple_measure::load::{Plan, RequestBatch, RequestReceiver, WarmUp, run};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -25,7 +25,7 @@ fn generator() {
     let plan = Plan {
         connections: 1,
         warm_up: WarmUp::Off,
-        each: Some(Listeners { server: 0, turn: 0, sender }),
+        each: Some(RequestReceiver { server: 0, turn: 0, sender }),
         ..even(RATE, 3.0)
     };
     println!("\nbegins");
@@ -83,7 +83,10 @@ fn observe_load(server: &Planted, stops: impl Fn(usize) -> Option<(Duration, Dur
         let words: Vec<&str> = line.split(' ').collect();
         let number = |index: usize| words[index].parse::<u64>().expect("a number");
         match words[0] {
-            "result" => (observed.start, observed.delayed, observed.codes) = (number(1), number(2), words[3].to_owned()),
+            "result" => {
+                (observed.start, observed.delayed, observed.codes) =
+                    (number(1), number(2), words[3].to_owned())
+            }
             "stall" => observed.stalls.push([number(1), number(2)]),
             "answer" => observed.answers.push([number(1), number(2)]),
             _ => {}
@@ -103,7 +106,8 @@ fn answers_that_are_read_late_count_from_their_arrival() {
     let witness = server.witness(observed.start, RATE);
     assert_eq!((observed.answers.len(), witness.entries.len()), (600, 600));
     // Answers that the server sent while the generator was stopped, long before it continued.
-    let while_it_stood = |sent| observed.stops.iter().any(|[from, to]| (*from..to - 8_000_000).contains(&sent));
+    let while_it_stood =
+        |sent| observed.stops.iter().any(|[from, to]| (*from..to - 8_000_000).contains(&sent));
     let mut late: Vec<u64> = observed
         .answers
         .iter()

@@ -8,7 +8,7 @@ use crate::cli::values;
 use crate::command::verb::RequestedInstruments;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -112,7 +112,7 @@ fn taken(
         let measured = hand_out(
             &mut farm,
             config,
-            &ToSend { head: &suite.record.run, by: NodeChoice::EachNode, versions: None },
+            &NodeWork { head: &suite.record.run, by: NodeChoice::EachNode, versions: None },
             &progress,
             suite.interrupted(),
         )?;

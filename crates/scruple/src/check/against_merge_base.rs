@@ -27,7 +27,7 @@ use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
 use crate::versions::two_revisions::{self, Revisions};
-use crate::versions::{Starter, SubjectTemplate};
+use crate::versions::{BuildStarter, SubjectTemplate};
 use scruple_core::budget::Budget;
 use scruple_core::gate::GateRules;
 use scruple_core::metric::Metric;
@@ -60,7 +60,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let limit = values::duration(&args.build.time_limit)?;
     let terms = Terms { margin: values::margin(&args.margin)?, ..Terms::default() };
     let interrupted = new_run::interruption_flag()?;
-    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let clean = recipe.clean;
     let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
     let rules = GateRules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };

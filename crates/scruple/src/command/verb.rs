@@ -9,7 +9,7 @@ use crate::cli::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::paths;
@@ -104,7 +104,7 @@ fn take_here_or_on_farm(
         let measured = hand_out(
             &mut farm,
             config,
-            &ToSend { head: &run, by: NodeChoice::EachNode, versions: None },
+            &NodeWork { head: &run, by: NodeChoice::EachNode, versions: None },
             &progress,
             &interrupted,
         )?;

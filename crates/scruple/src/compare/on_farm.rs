@@ -7,7 +7,7 @@ use crate::command::passes::CommandPasses;
 use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::farm::two_versions;
 use crate::farm::unit_data::{UnitOutcome, Versions};
 use crate::fault::{Code, Fault};
@@ -40,7 +40,7 @@ pub fn compare(
     let store = paths::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let versions = two_versions::build(chosen, place, &farm)?;
-    let to_send = ToSend { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };
+    let to_send = NodeWork { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };
     let mut measured = hand_out(&mut farm, config, &to_send, &progress, interrupted)?;
     if clean {
         remark_on_break_even(&mut measured.run);

@@ -29,7 +29,7 @@ use crate::versions::args::recipe;
 use crate::versions::requested_subjects::RequestedSubjects;
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
-use crate::versions::{Starter, SubjectTemplate};
+use crate::versions::{BuildStarter, SubjectTemplate};
 use scruple_core::budget::Budget;
 use scruple_core::history::{BreakEven, VersionCosts};
 use scruple_core::judge::{self, Judged};
@@ -122,7 +122,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     };
     let place = versions::place_of(args.build.repo.as_deref())?;
     let interrupted = new_run::interruption_flag()?;
-    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     if let Some(farm) = Farm::of(&config)? {
         drop(source);
         let chosen = two_revisions::choose(&place, &revisions, recipe, starter)?;

@@ -63,7 +63,8 @@ fn keep(
     let are_trees = gathered.kind.callers == KnownCallers::Contexts;
     for (commit, sides) in [before, at].into_iter().zip(&gathered.sides).filter(|_| are_trees) {
         let name = name_of(commit, subject);
-        let parts: Vec<Vec<u8>> = sides.iter().map(|side| read::kept_bytes(&name, true, side)).collect();
+        let parts: Vec<Vec<u8>> =
+            sides.iter().map(|side| read::own_format_bytes(&name, true, side)).collect();
         store.put_calls(run, &name, &parts)?;
     }
     let change = ExplainedChange {

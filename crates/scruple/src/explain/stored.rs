@@ -39,7 +39,8 @@ pub fn keep(args: &ExplainArgs, store: &Store, name: &str, means: &Means<'_>) ->
     for arm in run.arms_of(Role::Subject).filter(wanted) {
         let source = launched(&run, arm, name)?;
         let runs = sides::runs_of(source, means, &mut None)?;
-        let parts: Vec<Vec<u8>> = runs.iter().map(|side| read::kept_bytes(&arm.name, true, side)).collect();
+        let parts: Vec<Vec<u8>> =
+            runs.iter().map(|side| read::own_format_bytes(&arm.name, true, side)).collect();
         store.put_calls(&run.id, &arm.name, &parts)?;
         kept.push(arm.name.clone());
     }

@@ -22,7 +22,7 @@ use crate::render::output;
 use crate::store::Store;
 use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
-use crate::versions::{self, Recipe, Starter, SubjectTemplate};
+use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
 use scruple_core::explain::Count;
 use scruple_measure::calltree::{ChosenTool, Symbols};
 use std::path::Path;
@@ -160,7 +160,7 @@ pub fn at_revisions(
         Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
     let builder = single_launch::launcher()?;
     let interrupted = new_run::interruption_flag()?;
-    let starter = Starter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
+    let starter = BuildStarter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
     let subjects = std::slice::from_ref(at.subject);
     let built =
         two_revisions::build(at.place, &revisions, at.recipe.clone(), subjects, Some(at.limit), starter)?;

@@ -18,12 +18,12 @@ pub struct UnitBatch {
     /// The units that build, each as a pair of commit and unit name.
     pub builds: Vec<(String, String)>,
     /// The units that weigh.
-    pub measures: Vec<Planned>,
+    pub measures: Vec<PlannedUnit>,
 }
 
 /// A planned unit that weighs versions.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Planned {
+pub struct PlannedUnit {
     /// The name of the unit.
     pub unit: String,
     /// The number of the first round of the unit.

@@ -56,7 +56,10 @@ mod tests {
         let left =
             || (0..3).filter(|index| folder.path().join(index.to_string()).exists()).collect::<Vec<_>>();
         let message = check_classes(&units(), None).expect_err("two classes").to_string();
-        assert!(message.contains("‘n0’ is a machine of the class ‘old’, and ‘n1’ of the class ‘new’"), "{message}");
+        assert!(
+            message.contains("‘n0’ is a machine of the class ‘old’, and ‘n1’ of the class ‘new’"),
+            "{message}"
+        );
         assert!(message.contains(&folder.path().join("0").display().to_string()), "{message}");
         assert_eq!(left(), [1, 2]);
         assert!(check_classes(&units(), Some(("n9", "old"))).is_err());

@@ -6,7 +6,7 @@ use super::dispatch::{Farm, WorkOrder};
 use super::folder::UnitFolder;
 use super::merge::merged;
 use super::same_version::VERSION;
-use super::two_versions::ForNodes;
+use super::two_versions::VersionsForNodes;
 use super::unit_data::{CommandLine, UnitFile, UnitOutcome, UnitResult, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
@@ -76,13 +76,13 @@ pub enum NodeChoice {
 }
 
 /// The work that nodes are to do.
-pub struct ToSend<'a> {
+pub struct NodeWork<'a> {
     /// The run without arms.
     pub head: &'a Run,
     /// Which nodes run the command line.
     pub by: NodeChoice,
     /// The versions that nodes build and weigh, if the command line compares versions.
-    pub versions: Option<&'a ForNodes>,
+    pub versions: Option<&'a VersionsForNodes>,
 }
 
 /// Has nodes of a farm run the command line of this process. If the same line was sent before and its run is not in the
@@ -90,7 +90,7 @@ pub struct ToSend<'a> {
 pub fn hand_out(
     farm: &mut Farm,
     config: &Config,
-    ToSend { head, by, versions }: &ToSend<'_>,
+    NodeWork { head, by, versions }: &NodeWork<'_>,
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<MeasuredByNodes, Fault> {

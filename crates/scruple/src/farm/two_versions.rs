@@ -19,7 +19,7 @@ use std::time::Duration;
 const LINES: usize = 3;
 
 /// What nodes need in order to build and weigh two versions.
-pub struct ForNodes {
+pub struct VersionsForNodes {
     /// The units that build versions.
     pub builds: Vec<WorkUnit>,
     /// The versions, as the units that weigh them name them.
@@ -30,7 +30,7 @@ pub struct ForNodes {
 
 /// Builds what this machine has to build, and plans units for the other versions. This machine builds both versions
 /// if the configuration says so, and the working tree in any case, because nodes do not have its objects.
-pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNodes, Fault> {
+pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<VersionsForNodes, Fault> {
     let ChosenVersions { mut builder, versions, uncommitted, .. } = chosen;
     let shared = match &farm.folder {
         Some(folder) => folder.join(key(place)),
@@ -68,7 +68,7 @@ pub fn build(chosen: ChosenVersions, place: &str, farm: &Farm) -> Result<ForNode
     }
     let origin = builder.origin().clone();
     let versions = Versions { place: place.to_owned(), origin, recipe, shared, both, changed };
-    Ok(ForNodes { builds, versions, _hold: builder })
+    Ok(VersionsForNodes { builds, versions, _hold: builder })
 }
 
 /// Takes the artefacts of both versions, and returns the arms of each subject, ready to be launched on this node, with

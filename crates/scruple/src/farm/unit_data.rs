@@ -7,7 +7,7 @@ use crate::store::StoredVersion;
 use crate::versions::SubjectTemplate;
 use crate::versions::artefacts::Artefacts;
 use crate::versions::build::ObjectSource;
-use crate::versions::recipe::Resolved;
+use crate::versions::recipe::ResolvedRecipe;
 use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms, Warning};
@@ -58,7 +58,7 @@ pub struct Versions {
     /// Where the objects of the repository are stored.
     pub origin: ObjectSource,
     /// How the versions were built.
-    pub recipe: Resolved,
+    pub recipe: ResolvedRecipe,
     /// The folder of builds that artefacts are read from.
     pub shared: PathBuf,
     /// Both versions, the reference first.
@@ -109,7 +109,7 @@ pub struct WorkUnit {
     /// Where the objects of the repository are stored.
     pub origin: ObjectSource,
     /// How versions are built, for the commits of this unit.
-    pub recipe: Resolved,
+    pub recipe: ResolvedRecipe,
     /// The folder of builds that artefacts are read from and written to.
     pub shared: PathBuf,
     /// The work of the unit.

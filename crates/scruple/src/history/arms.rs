@@ -29,7 +29,7 @@ impl Arms {
             let Some(commit) = &arm.version else { continue };
             let subject = subjects.iter().position(|template| match &arm.subject {
                 Subject::Case { program, .. } => {
-                    template.bench && template.argv(&builder.effective(commit)) == *program
+                    template.bench && template.argv(&builder.settings(commit)) == *program
                 }
                 _ => template.name == arm.name,
             });

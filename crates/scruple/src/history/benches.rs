@@ -4,7 +4,7 @@ use crate::bench::suite::single_process::{OfCase, count_once, time_once};
 use crate::bench::suite::{BenchSide, CaseSelection, KnownIterations, Stop, Suite, SuiteEffort};
 use crate::fault::Fault;
 use crate::new_run::Passes;
-use crate::versions::recipe::Effective;
+use crate::versions::recipe::BuildSettings;
 use crate::versions::subjects::SubjectTemplate;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -41,7 +41,7 @@ pub struct Visit<'a> {
     /// The commit of the version.
     pub commit: &'a str,
     /// The build settings of the version.
-    pub effective: &'a Effective,
+    pub settings: &'a BuildSettings,
     /// The folder of the version's artefacts.
     pub folder: &'a Path,
     /// The environment of the processes of the counting pass.
@@ -94,7 +94,7 @@ impl Benches {
     /// Asks the bench program for the list of its cases.
     fn begin(&self, visit: &Visit<'_>) -> Result<Suite, Fault> {
         let template = visit.template;
-        let job = template.job(visit.commit, visit.effective, 0, visit.folder, None);
+        let job = template.job(visit.commit, visit.settings, 0, visit.folder, None);
         let job = job.map_err(|why| {
             Fault::usage(format!("‘{}’ cannot be launched among the artefacts: {why}", template.name))
         })?;

@@ -23,9 +23,9 @@ use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::VersionBuilder;
-use crate::versions::selection::Selected;
+use crate::versions::selection::SelectedVersion;
 use crate::versions::source::Source;
-use crate::versions::{Recipe, Starter, SubjectTemplate, VersionSelection};
+use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
@@ -110,7 +110,7 @@ pub struct WeighingTools {
 /// `fresh` creates the run of a new history.
 pub fn take(
     request: HistoryRequest,
-    starter: Starter,
+    starter: BuildStarter,
     weighing: WeighingTools,
     store: Store,
     mut farm: Option<Farm>,
@@ -145,8 +145,8 @@ pub fn take(
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
     let builder = VersionBuilder::new(cache, launcher, recipe, source.origin());
-    let list = |selected: &[Selected]| {
-        let listed = |one: &Selected| listed(&one.version, &entries, request.retry);
+    let list = |selected: &[SelectedVersion]| {
+        let listed = |one: &SelectedVersion| listed(&one.version, &entries, request.retry);
         let mut entries: Vec<StoredVersion> = selected.iter().map(listed).collect();
         representatives::elect(&mut entries, &builder);
         entries
@@ -192,7 +192,7 @@ pub fn take(
 }
 
 /// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
-fn suspected(history: &StoredHistory, listed: &[Selected]) -> Vec<String> {
+fn suspected(history: &StoredHistory, listed: &[SelectedVersion]) -> Vec<String> {
     let judgement = find_changes(&view(history.clone()));
     let changes = judgement.series.iter().flat_map(|series| &series.changes);
     let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
@@ -207,7 +207,7 @@ fn add_stored_versions(
     selection: &VersionSelection,
     commits: &[String],
     entries: &[StoredVersion],
-) -> Result<Vec<Selected>, Fault> {
+) -> Result<Vec<SelectedVersion>, Fault> {
     let known =
         entries.iter().map(|entry| &entry.version.commit).filter(|commit| source.commit(commit).is_ok());
     let commits = known.chain(commits).cloned().collect();
@@ -215,7 +215,7 @@ fn add_stored_versions(
         .versions(source)
 }
 
-fn ids(selected: &[Selected]) -> Vec<String> {
+fn ids(selected: &[SelectedVersion]) -> Vec<String> {
     selected.iter().map(|one| one.version.commit.clone()).collect()
 }
 

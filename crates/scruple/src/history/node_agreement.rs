@@ -86,7 +86,9 @@ mod tests {
         let few = vec![all[0].clone(), all[1][..7].to_vec()];
         let few = text(&joined(&few, 0.95).expect("a node"), &names[..2], "m1");
         assert!(few.contains("on these nodes (a; 1 more took fewer than 8 rounds), and no verdict"), "{few}");
-        assert!(sentences(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4"));
+        assert!(
+            sentences(3).contains("on these nodes (a, b, c), and no verdict for their class, which takes 4")
+        );
         let apart: Vec<Vec<f64>> = [-0.03, 0.02, -0.01, 0.03].map(node).to_vec();
         let apart = text(&joined(&apart, 0.95).expect("nodes"), &names, "m1");
         assert!(apart.contains("which do not agree: no verdict for the class"), "{apart}");

@@ -173,7 +173,8 @@ fn shifting(history: &StoredHistory) -> Option<String> {
                 let version = arm.version.as_deref().and_then(|commit| commit.get(..10)).unwrap_or_default();
                 let title = metric(key).map_or(key.as_str(), |metric| &*metric.title);
                 let [first, last] = [first, last].map(|count| quantity(*count, &sample.unit));
-                sentences.push(format!("{title} of ‘{}’ at {version} was {first} and later {last}", arm.name));
+                sentences
+                    .push(format!("{title} of ‘{}’ at {version} was {first} and later {last}", arm.name));
             }
         }
     }

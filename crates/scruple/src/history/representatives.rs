@@ -35,8 +35,8 @@ fn groups(entries: &[StoredVersion], builder: &VersionBuilder) -> Vec<Vec<usize>
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.version.state == state) {
             let version = &entry.version;
             let commit = version.same_as.as_ref().unwrap_or(&version.commit);
-            let effective = builder.effective(&version.commit);
-            let build = entry.artefacts.clone().map(|digest| (digest, effective.params, effective.env));
+            let settings = builder.settings(&version.commit);
+            let build = entry.artefacts.clone().map(|digest| (digest, settings.params, settings.env));
             let known = by_commit.get(commit).or(build.as_ref().and_then(|build| by_build.get(build)));
             let group = known.copied().unwrap_or(groups.len());
             if group == groups.len() {

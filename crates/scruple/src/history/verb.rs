@@ -20,7 +20,7 @@ use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::render::json::timestamp;
 use crate::render::output;
-use crate::versions::{self, Starter, accepted_changes, environment};
+use crate::versions::{self, BuildStarter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, VersionState};
 use scruple_measure::launcher::Launcher;
@@ -69,7 +69,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
             run
         }
     };
-    let starter = Starter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
+    let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let asked = if request.of.time_only {
         RequestedInstruments::default()
     } else {

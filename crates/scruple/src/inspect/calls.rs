@@ -193,7 +193,7 @@ fn write(
         let bytes = match export::writer(&calls::FORMATS, &export.format) {
             Some(text) => text(counted).into_bytes(),
             None if export.format == CALLS => {
-                read::kept_bytes(&counted.profile.title, counted.heap_seen, side)
+                read::own_format_bytes(&counted.profile.title, counted.heap_seen, side)
             }
             None => export::writer(&profile::FORMATS, &export.format)
                 .map_or_else(Vec::new, |bytes| bytes(slice::from_ref(counted.profile), counted.drawn())),

@@ -9,7 +9,7 @@ use super::verb;
 use super::windows::{LoadedServer, plan, sides};
 use crate::config::Config;
 use crate::farm::Farm;
-use crate::farm::send_command_line::{NodeChoice, ToSend, hand_out};
+use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -45,7 +45,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let by = by(args, &sides);
     let measured =
-        hand_out(&mut farm, config, &ToSend { head: &head, by, versions: None }, &progress, &interrupted)?;
+        hand_out(&mut farm, config, &NodeWork { head: &head, by, versions: None }, &progress, &interrupted)?;
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
     let report = Report::of(&run, &args.judging.metrics, &budgets);

@@ -40,7 +40,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
             _ => true,
         };
         let turns = loads.division.turns;
-        let mut bounds = load::between(&server.pool.times);
+        let mut bounds = load::delay_bounds(&server.pool.times);
         for (doubt, times) in server.pool.doubts.iter().filter(is_shown) {
             let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
             let of_generator = ["generator-late", "generator-unpunctual"].contains(&doubt.code.as_str());

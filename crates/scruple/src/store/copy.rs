@@ -40,7 +40,7 @@ impl Store {
         let work = || to.add_or_continue(&ours);
         let copied = to.database.transaction(work).map_err(|failure| to.error(failure))?;
         let copied =
-            copied.ok_or_else(|| StoreError::Apart { path: to.address.to_string(), id: id.to_owned() })?;
+            copied.ok_or_else(|| StoreError::Diverged { path: to.address.to_string(), id: id.to_owned() })?;
         self.copy_profiles(to, id).map(|()| copied)
     }
 
@@ -137,7 +137,7 @@ pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
     for id in &ids {
         match from.copy_to(&to, id) {
             Ok(copied) => counts.add(copied),
-            Err(error @ StoreError::Apart { .. }) => apart.push(error.to_string()),
+            Err(error @ StoreError::Diverged { .. }) => apart.push(error.to_string()),
             Err(error) => {
                 output::print(&counts.text())?;
                 return Err(Fault::usage(format!(

@@ -87,7 +87,7 @@ pub enum StoreError {
     #[error(
         "the server of the store ‘{path}’ cannot be reached ({message}): check that it runs and that the address is right, or name another store with --store, or use --no-store"
     )]
-    Away {
+    Unreachable {
         /// The address of the store.
         path: String,
         /// Why the server could not be reached.
@@ -107,7 +107,7 @@ pub enum StoreError {
     #[error(
         "the run {id} has other readings in ‘{path}’ than here, and neither continues the other: it stays as it is in both"
     )]
-    Apart {
+    Diverged {
         /// The address of the store that was to receive the run.
         path: String,
         /// The id of the run.
@@ -135,7 +135,7 @@ impl DatabaseFailure {
             Refusal::Denied => StoreError::Denied { path, message },
             Refusal::Full => StoreError::Full { path, message },
             Refusal::Busy => StoreError::Busy { path },
-            Refusal::Away => StoreError::Away { path, message },
+            Refusal::Unreachable => StoreError::Unreachable { path, message },
             Refusal::Other => StoreError::Other { path, message },
         }
     }

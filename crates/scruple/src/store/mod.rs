@@ -5,6 +5,7 @@
 //! way is lost.
 
 pub mod args;
+mod attachments;
 pub mod check;
 pub mod copy;
 #[cfg(test)]
@@ -20,7 +21,7 @@ pub mod newest;
 mod outbox;
 mod owner;
 pub mod points;
-mod profiles;
+
 pub mod read_runs;
 pub mod remove;
 pub mod run_writer;

@@ -21,7 +21,7 @@ impl Store {
         let writable = |server: Store| server.check_rights().map(|()| server);
         let server = match Store::open(address).and_then(writable) {
             Ok(server) => Some(server),
-            Err(error @ StoreError::Away { .. }) => {
+            Err(error @ StoreError::Unreachable { .. }) => {
                 output::warn(&format!("{error}. Runs are kept on this machine until that is done"));
                 None
             }
@@ -67,7 +67,7 @@ impl Store {
 
     fn keep(&self, id: &str, error: &StoreError) {
         let why = match error {
-            StoreError::Away { .. } => "the server does not answer".to_owned(),
+            StoreError::Unreachable { .. } => "the server does not answer".to_owned(),
             _ => error.to_string(),
         };
         output::warn(&format!(

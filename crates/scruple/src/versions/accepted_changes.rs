@@ -1,6 +1,6 @@
 //! Intended changes, declared by a trailer in the commit's message or by a line in a tracked file.
 
-use super::selection::Selected;
+use super::selection::SelectedVersion;
 use super::source::Source;
 use crate::fault::Fault;
 use scruple_core::history::Acceptance;
@@ -33,7 +33,7 @@ pub fn text(acceptance: &Acceptance) -> String {
 
 /// Adds the acceptances of the newest version's tracked file to the versions. Each line of the file holds a commit id,
 /// a space, and the text of a trailer. Lines that start with `#` are comments.
-pub fn from_file(source: &Source, all: &mut [Selected]) -> Result<(), Fault> {
+pub fn from_file(source: &Source, all: &mut [SelectedVersion]) -> Result<(), Fault> {
     let Some(newest) = all.last() else { return Ok(()) };
     let blob = format!("{}:{FILE}", newest.version.commit);
     // Uncommitted changes of the file count as well, so that an acceptance takes effect at once.

@@ -1,7 +1,7 @@
 //! How the versions of a selection descend from each other, and which commits between them the selection leaves out. A
 //! left-out commit may have caused a change that is seen at a listed version.
 
-use super::selection::Selected;
+use super::selection::SelectedVersion;
 use super::source::Source;
 use crate::fault::Fault;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +12,7 @@ pub fn find(
     source: &Source,
     within: &[&str],
     first_parent: bool,
-    listed: &mut [Selected],
+    listed: &mut [SelectedVersion],
 ) -> Result<(), Fault> {
     let Some(first) = listed.first() else { return Ok(()) };
     let before = format!("^{}", first.version.commit);
@@ -56,7 +56,7 @@ pub fn find(
 }
 
 /// Sets the same fields for versions between which no commits are left out.
-pub fn directly(source: &Source, first_parent: bool, listed: &mut [Selected]) {
+pub fn directly(source: &Source, first_parent: bool, listed: &mut [SelectedVersion]) {
     let ids: HashSet<String> = listed.iter().map(|one| one.version.commit.clone()).collect();
     for one in listed {
         let parents = one.version.parents.iter().take(if first_parent { 1 } else { usize::MAX });
@@ -70,7 +70,7 @@ pub fn directly(source: &Source, first_parent: bool, listed: &mut [Selected]) {
 /// Lets a merge follow nothing if the line that it continues is not in the range, unless that line lies behind the
 /// versions that it follows. Those are then branches alone: the line may differ from them since before the range, and
 /// the merge would seem to cause that.
-fn part_from_branches(source: &Source, merge: &mut Selected, in_range: impl Fn(&str) -> bool) {
+fn part_from_branches(source: &Source, merge: &mut SelectedVersion, in_range: impl Fn(&str) -> bool) {
     let follows = &merge.version.follows;
     let Some(line) = merge.version.parents.first().filter(|line| !follows.is_empty() && !in_range(line))
     else {

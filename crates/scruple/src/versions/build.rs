@@ -3,7 +3,7 @@
 use super::artefacts::Artefacts;
 use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, note};
 use super::cache::Cache;
-use super::recipe::{Effective, Resolved};
+use super::recipe::{BuildSettings, ResolvedRecipe};
 use crate::fault::Fault;
 use crate::git::Repository;
 use scruple_core::history::VersionState;
@@ -31,7 +31,7 @@ pub struct VersionBuilder {
     pub cache: Cache,
     /// The launcher that runs the build steps.
     pub launcher: BuildLauncher,
-    recipe: Resolved,
+    recipe: ResolvedRecipe,
     origin: ObjectSource,
     /// Whether the tree was newly created and only git has worked in it since.
     untouched: bool,
@@ -63,14 +63,14 @@ impl VersionBuilder {
     pub fn new(
         cache: Cache,
         launcher: BuildLauncher,
-        recipe: Resolved,
+        recipe: ResolvedRecipe,
         origin: ObjectSource,
     ) -> VersionBuilder {
         VersionBuilder { cache, launcher, recipe, origin, untouched: false }
     }
 
     /// Returns the recipe by which versions are built.
-    pub fn recipe(&self) -> &Resolved {
+    pub fn recipe(&self) -> &ResolvedRecipe {
         &self.recipe
     }
 
@@ -85,7 +85,7 @@ impl VersionBuilder {
     }
 
     /// Returns the build settings of a commit.
-    pub fn effective(&self, commit: &str) -> Effective {
+    pub fn settings(&self, commit: &str) -> BuildSettings {
         self.recipe.of(commit)
     }
 
@@ -120,7 +120,7 @@ impl VersionBuilder {
 
     /// Builds a commit, unless it was built before.
     pub fn build(&mut self, commit: &str, tree: &str) -> Result<BuildOutcome, Fault> {
-        let effective = self.recipe.of(commit);
+        let settings = self.recipe.of(commit);
         let build_key = self.build_key(commit, tree);
         if let Some(found) = self.cache.find(&build_key)? {
             return Ok(BuildOutcome::Ready(Artefacts { reused: true, ..found }));
@@ -132,7 +132,7 @@ impl VersionBuilder {
             }
             _ => {}
         }
-        match self.build_in_tree(commit, &effective, &log) {
+        match self.build_in_tree(commit, &settings, &log) {
             Ok(artefacts) => {
                 self.cache.remember(&build_key, &artefacts)?;
                 Ok(BuildOutcome::Ready(artefacts))
@@ -147,8 +147,8 @@ impl VersionBuilder {
 
     /// Builds a commit again from nothing and discards the result. Returns how long the steps took, or why one failed.
     pub fn build_again(&mut self, commit: &str) -> Result<Result<Duration, String>, Fault> {
-        let (effective, log) = (self.recipe.of(commit), self.cache.log(commit));
-        match self.steps_in_tree(commit, &effective, &log) {
+        let (settings, log) = (self.recipe.of(commit), self.cache.log(commit));
+        match self.steps_in_tree(commit, &settings, &log) {
             Ok(time) => Ok(Ok(time)),
             Err(BuildStop::Fault(fault)) => Err(fault),
             Err(BuildStop::Failed(_, why)) => {
@@ -161,12 +161,12 @@ impl VersionBuilder {
     fn build_in_tree(
         &mut self,
         commit: &str,
-        effective: &Effective,
+        settings: &BuildSettings,
         log: &Path,
     ) -> Result<Artefacts, BuildStop> {
-        let time = self.steps_in_tree(commit, effective, log)?;
+        let time = self.steps_in_tree(commit, settings, log)?;
         if let Some(check) = self.recipe.recipe().check.clone() {
-            self.shell("check", &check, VersionState::CheckFailed, effective, log)?;
+            self.shell("check", &check, VersionState::CheckFailed, settings, log)?;
         }
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
             BuildStop::Failed(
@@ -180,7 +180,7 @@ impl VersionBuilder {
     fn steps_in_tree(
         &mut self,
         commit: &str,
-        effective: &Effective,
+        settings: &BuildSettings,
         log: &Path,
     ) -> Result<Duration, BuildStop> {
         self.prepare_tree(commit)?;
@@ -195,14 +195,14 @@ impl VersionBuilder {
             }
             other => other?,
         }
-        self.overlay(effective, log)?;
+        self.overlay(settings, log)?;
         // An interrupted step leaves files that a later build would consider complete.
         let mark = self.mark();
         fs::write(&mark, commit).map_err(|error| Fault::unwritable(&mark, error))?;
         self.untouched = false;
         let mut time = Duration::ZERO;
-        for step in &effective.steps {
-            time += self.shell("step", step, VersionState::BuildFailed, effective, log)?;
+        for step in &settings.steps {
+            time += self.shell("step", step, VersionState::BuildFailed, settings, log)?;
         }
         self.unmark()?;
         Ok(time)
@@ -339,13 +339,13 @@ impl VersionBuilder {
         }
     }
 
-    fn overlay(&mut self, effective: &Effective, log: &Path) -> Result<(), BuildStop> {
-        for patch in &effective.patches {
+    fn overlay(&mut self, settings: &BuildSettings, log: &Path) -> Result<(), BuildStop> {
+        for patch in &settings.patches {
             let name = patch.display().to_string();
             note(log, &format!("+ git apply {name}\n"))?;
             self.git(&["apply", "--whitespace=nowarn", &name], &format!("apply the patch ‘{name}’"), log)?;
         }
-        for one in &effective.replace {
+        for one in &settings.replace {
             let path = self.cache.tree().join(&one.file);
             let text = fs::read_to_string(&path).unwrap_or_default();
             if !text.contains(&one.from) {
@@ -364,13 +364,13 @@ impl VersionBuilder {
         what: &str,
         command: &str,
         state: VersionState,
-        effective: &Effective,
+        settings: &BuildSettings,
         log: &Path,
     ) -> Result<Duration, BuildStop> {
         note(log, &format!("+ {command}\n"))?;
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
         let child =
-            BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &effective.env, log, limit };
+            BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &settings.env, log, limit };
         let ran: BuildProgramResult = self.launcher.run(&child)?;
         let how = ran.ending_text();
         match ran.ending {

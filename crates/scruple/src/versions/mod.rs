@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// What building needs: a launcher, and the flag of an interruption.
-pub struct Starter {
+pub struct BuildStarter {
     /// The launcher of build processes.
     pub launcher: Launcher,
     /// The id of the process that launches the measured programs, if there is one.
@@ -46,7 +46,7 @@ pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
     Ok(paths::history_folder()?.join(source::key(place)))
 }
 
-impl Starter {
+impl BuildStarter {
     /// Locks the folder of a repository's builds, and starts the launcher there.
     pub fn take(self, place: &str) -> Result<(Cache, BuildLauncher), Fault> {
         let launcher = BuildLauncher::new(self.launcher, self.interrupted);

@@ -38,7 +38,7 @@ pub struct Recipe {
 
 /// The build settings of one version, with all overlays applied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Effective {
+pub struct BuildSettings {
     /// The paths of patch files.
     pub patches: Vec<PathBuf>,
     /// The replacements of text in files.
@@ -57,7 +57,7 @@ pub struct Effective {
 
 /// A recipe whose overlays are resolved to commits, and whose tools are identified.
 #[derive(Clone, Serialize, Deserialize)]
-pub struct Resolved {
+pub struct ResolvedRecipe {
     recipe: Recipe,
     members: Vec<BTreeSet<String>>,
     tools: String,
@@ -65,11 +65,11 @@ pub struct Resolved {
 
 impl Recipe {
     /// Resolves the commits of the overlays, and identifies the tools.
-    pub fn resolve(self, source: &Source) -> Result<Resolved, Fault> {
+    pub fn resolve(self, source: &Source) -> Result<ResolvedRecipe, Fault> {
         let members = |overlay: &Overlay| Ok(source.members(&overlay.commits)?.into_iter().collect());
         let members = self.overlays.iter().map(members).collect::<Result<_, Fault>>()?;
         let tools = self.tools()?;
-        Ok(Resolved { recipe: self, members, tools })
+        Ok(ResolvedRecipe { recipe: self, members, tools })
     }
 
     /// Returns a text that is equal for equal recipes and different for different ones.
@@ -121,22 +121,22 @@ fn identity(word: &str) -> Option<String> {
     Some(format!("{} {} {}\n", path.display(), data.len(), data.mtime()))
 }
 
-impl Resolved {
+impl ResolvedRecipe {
     /// Returns the recipe as it was before it was resolved.
     pub fn recipe(&self) -> &Recipe {
         &self.recipe
     }
 
     /// Returns the same recipe, with its overlays limited to these commits.
-    pub fn for_commits(&self, commits: &HashSet<String>) -> Resolved {
+    pub fn for_commits(&self, commits: &HashSet<String>) -> ResolvedRecipe {
         let within = |members: &BTreeSet<String>| {
             members.iter().filter(|commit| commits.contains(*commit)).cloned().collect()
         };
-        Resolved { members: self.members.iter().map(within).collect(), ..self.clone() }
+        ResolvedRecipe { members: self.members.iter().map(within).collect(), ..self.clone() }
     }
 
     /// Returns the build settings of this commit.
-    pub fn of(&self, commit: &str) -> Effective {
+    pub fn of(&self, commit: &str) -> BuildSettings {
         let recipe = &self.recipe;
         let (mut env, mut params) = (recipe.env.clone(), recipe.params.clone());
         let mut steps = &recipe.steps;
@@ -157,6 +157,6 @@ impl Resolved {
             (&texts, &replace, steps, &env, &recipe.artefacts, &recipe.check, recipe.clean, &self.tools)
         );
         let (steps, env) = (steps.clone(), env.into_iter().collect());
-        Effective { patches, replace, steps, env, params, size: recipe.size.clone(), settings_key }
+        BuildSettings { patches, replace, steps, env, params, size: recipe.size.clone(), settings_key }
     }
 }

@@ -31,7 +31,7 @@ pub struct VersionSelection {
 }
 
 /// A selected version and the tree that it is built from.
-pub struct Selected {
+pub struct SelectedVersion {
     /// The version, in the state `queued`.
     pub version: Version,
     /// The id of the version's git tree.
@@ -55,7 +55,7 @@ impl VersionSelection {
     }
 
     /// Returns the selected versions in topological order, oldest first.
-    pub fn versions(&self, source: &Source) -> Result<Vec<Selected>, Fault> {
+    pub fn versions(&self, source: &Source) -> Result<Vec<SelectedVersion>, Fault> {
         let chosen: Vec<String> =
             self.commits.iter().map(|revision| source.commit(revision)).collect::<Result<_, _>>()?;
         let text = self.text();
@@ -74,7 +74,7 @@ impl VersionSelection {
         words.push("--");
         let answer = source.repository.ask(&words).map_err(|refused| self.refused(source, refused))?;
         let tags = tags(source)?;
-        let mut all: Vec<Selected> =
+        let mut all: Vec<SelectedVersion> =
             answer.split('\x1e').filter_map(|line| selected(line.trim_start_matches('\n'), &tags)).collect();
         check_depth(source, &all)?;
         if !chosen.is_empty() {
@@ -105,7 +105,7 @@ impl VersionSelection {
         self.merges.is_some() || self.tags || self.since.is_some() || self.until.is_some()
     }
 
-    fn thinned(&self, all: Vec<Selected>) -> Vec<Selected> {
+    fn thinned(&self, all: Vec<SelectedVersion>) -> Vec<SelectedVersion> {
         let count = all.len();
         let kept: HashSet<usize> = match (self.every, self.steps) {
             (Some(every), _) => (0..count).rev().step_by(every.max(1)).collect(),
@@ -121,7 +121,9 @@ impl VersionSelection {
     fn refused(&self, source: &Source, refused: Refused) -> Fault {
         let text = self.text();
         match refused {
-            Refused::Said(message) if message.contains("unknown revision") || message.contains("bad revision") => {
+            Refused::Said(message)
+                if message.contains("unknown revision") || message.contains("bad revision") =>
+            {
                 match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok()
                 {
                     true => source.unknown(&text),
@@ -135,7 +137,7 @@ impl VersionSelection {
 
 /// Returns an error if a shallow clone cuts the range off. Its oldest commit would otherwise appear to be the first
 /// one.
-fn check_depth(source: &Source, all: &[Selected]) -> Result<(), Fault> {
+fn check_depth(source: &Source, all: &[SelectedVersion]) -> Result<(), Fault> {
     if !source.shallow {
         return Ok(());
     }
@@ -151,7 +153,7 @@ fn check_depth(source: &Source, all: &[Selected]) -> Result<(), Fault> {
     }
 }
 
-fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected> {
+fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedVersion> {
     let fields: Vec<&str> = line.split('\0').collect();
     let [commit, parents, tree, time, author, title, accepted] = fields.as_slice() else { return None };
     let version = Version {
@@ -169,7 +171,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<Selected>
         accepted: accepted.split('\x01').filter_map(accepted_changes::parse).collect(),
         left_out: 0,
     };
-    Some(Selected { version, tree: (*tree).to_owned(), left_out: Vec::new() })
+    Some(SelectedVersion { version, tree: (*tree).to_owned(), left_out: Vec::new() })
 }
 
 /// Returns the tags of each commit. An annotated tag is an object of its own, which refers to the commit.

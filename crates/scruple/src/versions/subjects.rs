@@ -1,6 +1,6 @@
 //! The subjects of a history: commands and bench programs whose parameters may differ from version to version.
 
-use super::recipe::Effective;
+use super::recipe::BuildSettings;
 use crate::command::arms;
 use crate::command::shell;
 use crate::fault::Fault;
@@ -61,12 +61,12 @@ impl SubjectTemplate {
 
     /// Returns the parameters of each launch of a block at a version. There is a second launch, with less work, if the
     /// recipe declares a parameter as the size of the work.
-    pub fn launches(&self, effective: &Effective) -> Vec<BTreeMap<String, String>> {
+    pub fn launches(&self, settings: &BuildSettings) -> Vec<BTreeMap<String, String>> {
         let mut params = self.params.clone();
-        params.extend(effective.params.clone());
+        params.extend(settings.params.clone());
         // Parameters that the command does not use are removed.
         params.retain(|name, _| self.words.iter().any(|word| word.contains(&format!("{{{name}}}"))));
-        let smaller = effective.size.as_ref().filter(|_| !self.bench).and_then(|name| {
+        let smaller = settings.size.as_ref().filter(|_| !self.bench).and_then(|name| {
             let mut smaller = params.clone();
             let size = smaller.get_mut(name)?;
             *size = smaller_size(size)?;
@@ -76,8 +76,8 @@ impl SubjectTemplate {
     }
 
     /// Returns the words of the first launch at a version.
-    pub fn argv(&self, effective: &Effective) -> Vec<String> {
-        self.launches(effective).first().map(|params| self.filled(params)).unwrap_or_default()
+    pub fn argv(&self, settings: &BuildSettings) -> Vec<String> {
+        self.launches(settings).first().map(|params| self.filled(params)).unwrap_or_default()
     }
 
     fn filled(&self, params: &BTreeMap<String, String>) -> Vec<String> {
@@ -85,8 +85,8 @@ impl SubjectTemplate {
     }
 
     /// Returns the arm of one launch at a version, without readings.
-    pub fn arm(&self, commit: &str, effective: &Effective, launch: usize) -> Arm {
-        let launches = self.launches(effective);
+    pub fn arm(&self, commit: &str, settings: &BuildSettings, launch: usize) -> Arm {
+        let launches = self.launches(settings);
         let params = &launches[launch.min(launches.len() - 1)];
         let role = if self.yardstick { Role::Yardstick } else { Role::Subject };
         let mut arm = Arm::new(&self.name, Subject::Command { argv: self.filled(params) }, role);
@@ -98,10 +98,10 @@ impl SubjectTemplate {
     /// Returns the arms at a version, without readings: one for each launch. A bench program has one for its build
     /// costs, and one for those costs of its processes that belong to no case. The arms of its cases are added when
     /// they are known.
-    pub fn arms(&self, commit: &str, effective: &Effective) -> Vec<Arm> {
-        let arm = |launch| self.arm(commit, effective, launch);
+    pub fn arms(&self, commit: &str, settings: &BuildSettings) -> Vec<Arm> {
+        let arm = |launch| self.arm(commit, settings, launch);
         match self.bench {
-            false => (0..self.launches(effective).len()).map(arm).collect(),
+            false => (0..self.launches(settings).len()).map(arm).collect(),
             true => vec![arm(0), Arm { role: Role::Tare, ..arm(0) }],
         }
     }
@@ -110,19 +110,19 @@ impl SubjectTemplate {
     pub fn job(
         &self,
         version: &str,
-        effective: &Effective,
+        settings: &BuildSettings,
         launch: usize,
         folder: &Path,
         time_limit: Option<Duration>,
     ) -> Result<Job, String> {
-        let launches = self.launches(effective);
+        let launches = self.launches(settings);
         let argv = self.filled(&launches[launch.min(launches.len() - 1)]);
         let program = Program::find(argv[0].as_ref(), folder).map_err(|error| error.to_string())?;
         Ok(Job {
             name: format!("{} @{version}", self.name),
             program,
             argv: argv.iter().map(OsString::from).collect(),
-            env: effective.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            env: settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             folder: folder.to_owned(),
             input: Input::Null,
             output: Output::Null,

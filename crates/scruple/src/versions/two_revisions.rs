@@ -3,7 +3,7 @@
 use super::artefacts::Artefacts;
 use super::build::{BuildOutcome, VersionBuilder};
 use super::source::Source;
-use super::{Recipe, Starter, SubjectTemplate, VersionSelection};
+use super::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::Repository;
@@ -73,7 +73,7 @@ pub fn build(
     recipe: Recipe,
     subjects: &[SubjectTemplate],
     time_limit: Option<Duration>,
-    starter: Starter,
+    starter: BuildStarter,
 ) -> Result<BuiltPair, Fault> {
     choose(place, revisions, recipe, starter)?.build(subjects, time_limit)
 }
@@ -95,7 +95,7 @@ pub fn choose(
     place: &str,
     revisions: &Revisions,
     recipe: Recipe,
-    starter: Starter,
+    starter: BuildStarter,
 ) -> Result<ChosenVersions, Fault> {
     let (cache, mut launcher) = starter.take(place)?;
     let source = Source::open(place, cache.folder(), &mut launcher)?;
@@ -294,7 +294,7 @@ pub struct Built {
 
 /// Returns the arm of a subject at a version, without readings.
 fn arm(builder: &VersionBuilder, subject: &SubjectTemplate, (label, commit): (&str, &str)) -> Arm {
-    let arm = subject.arm(commit, &builder.effective(commit), 0);
+    let arm = subject.arm(commit, &builder.settings(commit), 0);
     Arm { name: format!("{} @{label}", subject.name), ..arm }
 }
 
@@ -306,9 +306,9 @@ fn launchable(
     time_limit: Option<Duration>,
 ) -> Result<Prepared, Fault> {
     let (label, artefacts) = (&version.label, &version.artefacts);
-    let effective = builder.effective(&version.commit);
+    let settings = builder.settings(&version.commit);
     let folder: PathBuf = builder.cache.built(&artefacts.digest);
-    let mut job = subject.job(label, &effective, 0, &folder, time_limit).map_err(|why| {
+    let mut job = subject.job(label, &settings, 0, &folder, time_limit).map_err(|why| {
         Fault::usage(format!(
             "‘{}’ cannot be launched among the artefacts of ‘{label}’: {why}; --artifact names what to keep",
             subject.name
@@ -321,7 +321,7 @@ fn launchable(
         reading("build.time", artefacts.time, "the build steps' elapsed time"),
         reading("build.bytes", artefacts.bytes, "sizes of files"),
     ];
-    if first && !effective.steps.is_empty() {
+    if first && !settings.steps.is_empty() {
         add_readings(&mut arm, readings.into_iter().flatten(), Pass::Build, 0);
     }
     Ok(Prepared { arm, job, hooks: Hooks::default() })

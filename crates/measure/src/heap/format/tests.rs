@@ -8,7 +8,7 @@ const UNIT: u32 = 4096;
 
 /// A file with a process of two slots, a further unit with one slot, and an unanswered note.
 fn sample() -> Vec<u8> {
-    let mut file = header(Peak::Usable, UNIT, None);
+    let mut file = header(LiveBytes::Usable, UNIT, None);
     put(&mut file, 24, &3u32.to_ne_bytes());
     put(&mut file, 32, &1900i64.to_ne_bytes());
     put(&mut file, 44, &1u32.to_ne_bytes());
@@ -42,7 +42,7 @@ fn put(file: &mut [u8], offset: usize, bytes: &[u8]) {
 
 #[test]
 fn units_of_one_process_are_one_record() {
-    let totals = parse(&sample(), Peak::Usable, UNIT).unwrap();
+    let totals = parse(&sample(), LiveBytes::Usable, UNIT).unwrap();
     let [process] = totals.processes.as_slice() else { panic!("{totals:?}") };
     assert_eq!((process.pid, process.threads, process.exe.as_str()), (77, 3, "/bin/sample"));
     assert_eq!(process.origin, ProcessOrigin::Fork);
@@ -58,12 +58,12 @@ fn a_note_is_answered_by_a_later_record_of_its_process() {
     let mut file = sample();
     put(&mut file, 8192 + 256 + 4, &77i32.to_ne_bytes());
     assert_eq!(
-        parse(&file, Peak::Usable, UNIT).unwrap().unseen.len(),
+        parse(&file, LiveBytes::Usable, UNIT).unwrap().unseen.len(),
         1,
         "the record is older than the note"
     );
     put(&mut file, 8192 + 256 + 8, &1u32.to_ne_bytes());
-    assert_eq!(parse(&file, Peak::Usable, UNIT).unwrap().unseen, []);
+    assert_eq!(parse(&file, LiveBytes::Usable, UNIT).unwrap().unseen, []);
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn a_header_of_another_kind_is_refused() {
     for (offset, byte) in [(0, 0), (8, 9), (12, 0), (16, 2)] {
         let mut file = sample();
         file[offset] = byte;
-        let damaged = parse(&file, Peak::Usable, UNIT);
+        let damaged = parse(&file, LiveBytes::Usable, UNIT);
         assert_eq!(matches!(damaged, Err(HeapError::Damaged(_))), file != sample(), "{offset}");
     }
-    assert!(parse(&sample(), Peak::Usable, 0).is_err());
-    assert!(parse(&sample(), Peak::Usable, 8192).is_err());
+    assert!(parse(&sample(), LiveBytes::Usable, 0).is_err());
+    assert!(parse(&sample(), LiveBytes::Usable, 8192).is_err());
     assert!(claimed_bytes(&[], UNIT).is_err());
 }
 
@@ -90,7 +90,7 @@ fn claims_beyond_the_limit_are_not_believed() {
 fn every_truncation_is_an_answer() {
     let file = sample();
     for end in 0..=file.len() {
-        let parsed = parse(&file[..end], Peak::Usable, UNIT);
+        let parsed = parse(&file[..end], LiveBytes::Usable, UNIT);
         assert_eq!(parsed.is_ok(), end >= HEADER, "{end}");
     }
 }
@@ -107,7 +107,7 @@ fn the_largest_numbers_overflow_nothing() {
         put(&mut file, slot, &5i32.to_ne_bytes());
         put(&mut file, slot + 40, &i64::MAX.to_ne_bytes());
     }
-    let totals = parse(&file, Peak::Usable, UNIT).unwrap();
+    let totals = parse(&file, LiveBytes::Usable, UNIT).unwrap();
     assert_eq!(totals.counts().allocations, u64::MAX);
     let _ = (totals.counts().live_blocks(), totals.largest_peak(), totals.threads(), totals.is_complete());
 }
@@ -125,7 +125,7 @@ fn scrambled_files_never_panic() {
             let at = 20 + random() % (file.len() - 20);
             file[at] = random() as u8;
         }
-        if let Ok(totals) = parse(&file, Peak::Usable, UNIT) {
+        if let Ok(totals) = parse(&file, LiveBytes::Usable, UNIT) {
             let _ = (totals.counts(), totals.counts().live_blocks(), totals.largest_peak());
         }
     }
@@ -136,6 +136,6 @@ fn damaged_data_files_are_survived() {
     let corpus = Corpus::default().with("a data file", sample());
     corpus.is_survived_by(|file| {
         let _ = claimed_bytes(file, UNIT);
-        let _ = parse(file, Peak::Usable, UNIT);
+        let _ = parse(file, LiveBytes::Usable, UNIT);
     });
 }

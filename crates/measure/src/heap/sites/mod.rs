@@ -82,7 +82,7 @@ pub(super) fn read(
         damaged: 0,
     };
     for process in &totals.processes {
-        reading.processes.insert(process.unit, InProcess::default());
+        reading.processes.insert(process.unit, ProcessSites::default());
     }
     // Maps first: that of a sample may be in another thread's piece.
     each_piece(records, recorded.pieces, |piece| reading.read_maps(piece))?;
@@ -135,13 +135,13 @@ struct SitesReader {
     symbols: Symbols,
     /// The functions at a place, innermost first.
     names: HashMap<FileAddress, Vec<SiteFrame>>,
-    processes: BTreeMap<u32, InProcess>,
+    processes: BTreeMap<u32, ProcessSites>,
     damaged: u64,
 }
 
 /// What was found of one process.
 #[derive(Default)]
-struct InProcess {
+struct ProcessSites {
     maps: BTreeMap<u32, CodeMap>,
     sites: HeapSites,
     index: SiteIndex,
@@ -179,7 +179,7 @@ impl SitesReader {
         self.processes.insert(owner, process);
     }
 
-    fn add(&mut self, process: &mut InProcess, sample: &AllocationSample, mean: u64) {
+    fn add(&mut self, process: &mut ProcessSites, sample: &AllocationSample, mean: u64) {
         let stack = RecordedStack { begin: sample.registers[1], bytes: sample.stack, cut: sample.cut };
         let registers = Registers::recorded(sample.registers);
         // Another thread may have been about to write the next map.
@@ -205,7 +205,7 @@ impl SitesReader {
     }
 
     /// Adds the context of these callers.
-    fn context(&mut self, process: &mut InProcess, callers: ActiveFunctions) -> usize {
+    fn context(&mut self, process: &mut ProcessSites, callers: ActiveFunctions) -> usize {
         let mut frames: Vec<SiteFrame> = Vec::new();
         for place in &callers.places {
             frames.extend(self.frames(*place).iter().cloned());
@@ -245,7 +245,7 @@ impl SitesReader {
     }
 }
 
-impl InProcess {
+impl ProcessSites {
     fn finish(mut self, process: &Process, mean: u64) -> HeapSites {
         self.events.sort_by_key(|event| (event.time, matches!(event.what, HeapChange::Freed)));
         let mut sites = self.sites;

@@ -88,7 +88,7 @@ fn sites(file: &[u8]) -> Vec<HeapSites> {
     let path = folder.path().join("records");
     std::fs::write(&path, file).unwrap();
     let sampling = SiteSampling { mean: 1, seed: 1 };
-    let mut header = super::super::format::header(super::super::Peak::Requested, 4096, Some(sampling));
+    let mut header = super::super::format::header(super::super::LiveBytes::Requested, 4096, Some(sampling));
     header[76..80].copy_from_slice(&8u32.to_ne_bytes());
     let mut units = header.clone();
     for kind in [2u32, 2, 1] {
@@ -96,7 +96,7 @@ fn sites(file: &[u8]) -> Vec<HeapSites> {
         unit[..4].copy_from_slice(&kind.to_ne_bytes());
         units.extend(unit);
     }
-    let totals = super::super::format::parse(&units, super::super::Peak::Requested, 4096).unwrap();
+    let totals = super::super::format::parse(&units, super::super::LiveBytes::Requested, 4096).unwrap();
     read(&File::open(&path).unwrap(), &header, &totals, &[]).unwrap()
 }
 

@@ -3,8 +3,8 @@
 //! requests. The difference of the figures is divided by the difference of the numbers of requests, so that one-time
 //! costs cancel. Pauses are those of the second run, and are compared with that run's requests.
 
+use super::process_tree::{ProcessTree, cpu_clock};
 use super::start::ServerCommand;
-use super::tree::{ProcessTree, cpu_clock};
 use crate::instrument::Instrument;
 use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult};
 use crate::load::{LoadResult, Target};
@@ -204,7 +204,7 @@ fn count_over(
     let decorated = ServerCommand { argv: launch.argv.clone(), env: launch.env.clone(), ..server.clone() };
     // If the agent cannot be loaded, the runtime's report is extracted from standard error.
     let [_, _, stderr] = launch.stdio;
-    let running = decorated.start_heard(target, patience, interrupted, stderr.into());
+    let running = decorated.start_with_stderr(target, patience, interrupted, stderr.into());
     let mut running = running.map_err(|error| error.to_string())?;
     // A Go server cannot be stopped at its exit, but its counters can be read from its memory at any time. It may run
     // below a wrapper, so the whole process tree is searched.
@@ -291,10 +291,10 @@ fn watched<T>(pid: i32, work: impl FnOnce() -> T) -> (T, PauseTimes) {
                 std::thread::park_timeout(LOOK);
             }
         });
-        let came = work();
+        let result = work();
         done.store(true, Ordering::Release);
         watch.thread().unpark();
-        (came, watch.join().unwrap_or_else(|_| Err("its memory could not be watched".to_owned())))
+        (result, watch.join().unwrap_or_else(|_| Err("its memory could not be watched".to_owned())))
     })
 }
 

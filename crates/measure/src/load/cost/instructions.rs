@@ -7,9 +7,9 @@
 
 use super::by_function::{FunctionNames, StretchCounts};
 use super::callgrind::ObjectFunction;
+use super::process_tree::ProcessTree;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
-use super::tree::ProcessTree;
 use crate::calltree::{
     CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
 };
@@ -215,7 +215,10 @@ impl CountedServer<'_> {
         let counted = session.read().map_err(|error| error.to_string())?;
         drop(folder);
         let took_orders = ordered.len() > batches.len();
-        if !took_orders || ordered.windows(2).any(|pair| pair[0] != pair[1]) || !counted.profiles.lost.is_empty() {
+        if !took_orders
+            || ordered.windows(2).any(|pair| pair[0] != pair[1])
+            || !counted.profiles.lost.is_empty()
+        {
             return Ok(None);
         }
         Ok(Some(counted.profiles))

@@ -4,19 +4,19 @@
 //! regression of the counters' growth on the requests gives the cost per request. [`sheet`] accepts all counters that
 //! only grow.
 
-pub mod account;
 pub mod by_function;
 pub mod callgrind;
 pub mod collections;
 pub mod instructions;
 pub mod memory_growth;
+pub mod process_tree;
 mod rare_events;
 pub mod sampled;
 pub mod sheet;
+pub mod sheet_input;
 pub mod start;
 pub mod syscalls;
 pub mod threads;
-pub mod tree;
 mod unseen_threads;
 pub mod user_and_system_time;
 

@@ -4,7 +4,7 @@
 //! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the
 //! server.
 
-use super::tree::ProcessTree;
+use super::process_tree::ProcessTree;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};

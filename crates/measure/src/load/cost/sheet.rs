@@ -1,10 +1,10 @@
 //! The cost sheet: the growth of counters around windows of load, per request.
 
-use super::account::Account;
 use super::memory_growth::{GrowthPerRequest, growth};
+use super::process_tree::{Accounts, ProcessTree, TreeMemory};
 use super::rare_events;
+use super::sheet_input::SheetInput;
 use super::threads::LivingThreads;
-use super::tree::{Accounts, ProcessTree, TreeMemory};
 use super::unseen_threads::UnseenThreads;
 use super::user_and_system_time;
 use crate::load::{LoadError, LoadResult, Plan};
@@ -280,12 +280,12 @@ impl ServerWindows {
     }
 
     /// What the counters showed in all windows.
-    pub fn account(self) -> Account {
+    pub fn sheet_input(self) -> SheetInput {
         let threads_unknown = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
         let collected_by = self.tree.collected_by();
-        Account {
+        SheetInput {
             known: self.known,
             windows: self.windows,
             idle: self.idle,
@@ -297,7 +297,7 @@ impl ServerWindows {
 
     /// The sheet of all windows.
     pub fn finish(self) -> Sheet {
-        self.account().sheet()
+        self.sheet_input().sheet()
     }
 }
 

@@ -35,7 +35,7 @@ pub struct StartedServer {
 pub enum ServerError {
     /// The command line is empty.
     #[error("no server was named: write its command after --")]
-    Nothing,
+    NoCommand,
     /// The program could not be started.
     #[error("cannot start {program}: {error}")]
     Start {
@@ -65,7 +65,7 @@ pub enum ServerError {
     },
     /// The server runs, but accepts no connection.
     #[error("the server runs, but after {seconds} s accepts no connection at {address}")]
-    Deaf {
+    NotAccepting {
         /// How long the server was given, in seconds.
         seconds: u64,
         /// The address at which a connection was expected.
@@ -100,21 +100,21 @@ impl ServerCommand {
         patience: Duration,
         interrupted: &AtomicBool,
     ) -> Result<StartedServer, ServerError> {
-        self.start_heard(target, patience, interrupted, Stdio::null())
+        self.start_with_stderr(target, patience, interrupted, Stdio::null())
     }
 
     /// Like [`ServerCommand::start`], with a destination for the server's standard error.
     ///
     /// # Errors
     /// Fails as [`ServerCommand::start`] does.
-    pub fn start_heard(
+    pub fn start_with_stderr(
         &self,
         target: &Target,
         patience: Duration,
         interrupted: &AtomicBool,
         stderr: Stdio,
     ) -> Result<StartedServer, ServerError> {
-        let (program, arguments) = self.argv.split_first().ok_or(ServerError::Nothing)?;
+        let (program, arguments) = self.argv.split_first().ok_or(ServerError::NoCommand)?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
             return Err(ServerError::Occupied(address));
@@ -166,7 +166,7 @@ impl ServerCommand {
         }
         match server.status() {
             Some(status) => Err(ServerError::Ended { how: how(status), address }),
-            None => Err(ServerError::Deaf { seconds: patience.as_secs(), address }),
+            None => Err(ServerError::NotAccepting { seconds: patience.as_secs(), address }),
         }
     }
 }

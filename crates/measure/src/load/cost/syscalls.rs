@@ -1,7 +1,7 @@
 //! System calls per request, counted by `strace` in a separate window. It slows the server down many times, so
 //! nothing else may be measured in that window.
 
-use super::tree::ProcessTree;
+use super::process_tree::ProcessTree;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;

@@ -77,7 +77,7 @@ impl ThreadCounts {
         let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let (times, status) = (text("schedstat")?, text("status")?);
         let mut times = times.split_whitespace().map_while(|word| word.parse().ok());
-        let switches = |kind: &str| super::tree::number(&status, &format!("{kind}_ctxt_switches"));
+        let switches = |kind: &str| super::process_tree::number(&status, &format!("{kind}_ctxt_switches"));
         Some(ThreadCounts {
             cpu: times.next()?,
             waited: times.next()?,

@@ -97,7 +97,7 @@ impl Generator {
             let now = clock::now();
             let noted = received.as_ref().ok().and_then(|(_, noted)| *noted);
             let arrived = noted.and_then(|time| self.arrivals.monotonic(time, now));
-            self.reading = self.recorder.listener.reading(now, arrived);
+            self.reading = self.recorder.stall_detector.reading(now, arrived);
             match received {
                 Ok((0, _)) => self.on_end(index),
                 Ok((length, _)) => {

@@ -73,7 +73,7 @@ pub(crate) struct Generator {
     users: Option<Users>,
     choice: Choice,
     pub(crate) recorder: Recorder,
-    /// Passes each request on to listeners, if there are any.
+    /// Passes each request on to receiver, if there are any.
     sink: Option<RequestSink>,
     time: TurnTime,
     in_flight: usize,
@@ -113,7 +113,7 @@ impl Generator {
             memory: ReusedBuffers { received: vec![0; 64 * 1024], plain: Vec::new(), done: Vec::new() },
             arrivals: ArrivalClock::new(),
             reading: Arrival::at(clock::now()),
-            polling: PollOrSleep::new(plan.looks(shared.cores)),
+            polling: PollOrSleep::new(plan.polls_before_sleep(shared.cores)),
             shared: Arc::clone(shared),
             plan: Arc::clone(plan),
             thread,
@@ -200,7 +200,7 @@ impl Generator {
         self.set_clock(start);
         self.recorder.idle_failures = Default::default();
         self.recorder.reconnects = 0;
-        let polls = self.plan.polls(self.shared.cores);
+        let polls = self.plan.polls_before_sending(self.shared.cores);
         let timeout = self.plan.timeout.as_nanos() as u64;
         let sweep_every = (timeout / 10).clamp(1_000_000, 100_000_000);
         let mut sweep_at = start;
@@ -271,25 +271,25 @@ impl Generator {
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
         // With a single request in flight the server sleeps between requests as well, and polling would last for a
         // whole answer.
-        let looks = if self.in_flight > 1 { self.polling.looks() } else { 0 };
+        let polls = if self.in_flight > 1 { self.polling.polls() } else { 0 };
         let begun = clock::now();
-        if looks > 0 {
-            let found = self.connections.poller.poll_without_waiting(looks)?;
+        if polls > 0 {
+            let found = self.connections.poller.poll_without_waiting(polls)?;
             self.polling.learn(found > 0);
             if found > 0 {
-                self.recorder.listener.looked(begun, begun, begun);
+                self.recorder.stall_detector.polled(begun, begun, begun);
                 self.act_on(found);
                 return Ok(());
             }
         }
         let until = begun + wait.min(LONGEST_SLEEP);
         let count = self.connections.poller.wait(wait.min(LONGEST_SLEEP))?;
-        self.recorder.listener.looked(begun, until, clock::now());
+        self.recorder.stall_detector.polled(begun, until, clock::now());
         self.act_on(count);
         Ok(())
     }
 
-    /// Passes a finished request on to the listeners, if there are any.
+    /// Passes a finished request on to the receiver, if there are any.
     fn record_request(
         &mut self,
         exchange: &Exchange,

@@ -10,7 +10,7 @@
 const LONGEST_REST: u32 = 64;
 
 pub(super) struct PollOrSleep {
-    looks: u32,
+    polls: u32,
     /// The number of sleeps after the last attempt; 0 if it succeeded.
     rest: u32,
     /// How many sleeps remain before the next attempt.
@@ -19,17 +19,17 @@ pub(super) struct PollOrSleep {
 
 impl PollOrSleep {
     /// Creates a decider whose attempts consist of this many polls.
-    pub(super) fn new(looks: u32) -> PollOrSleep {
-        PollOrSleep { looks, rest: 0, resting: 0 }
+    pub(super) fn new(polls: u32) -> PollOrSleep {
+        PollOrSleep { polls, rest: 0, resting: 0 }
     }
 
     /// The number of polls before the next sleep.
-    pub(super) fn looks(&mut self) -> u32 {
+    pub(super) fn polls(&mut self) -> u32 {
         if self.resting > 0 {
             self.resting -= 1;
             return 0;
         }
-        self.looks
+        self.polls
     }
 
     /// Records whether an attempt found something.
@@ -48,14 +48,14 @@ mod tests {
         let mut polling = PollOrSleep::new(10);
         let mut attempts = 0;
         for _ in 0..1000 {
-            if polling.looks() > 0 {
+            if polling.polls() > 0 {
                 attempts += 1;
                 polling.learn(false);
             }
         }
         assert!((15..30).contains(&attempts), "{attempts}");
-        while polling.looks() == 0 {}
+        while polling.polls() == 0 {}
         polling.learn(true);
-        assert_eq!(polling.looks(), 10);
+        assert_eq!(polling.polls(), 10);
     }
 }

@@ -59,7 +59,7 @@ pub enum LoadError {
     },
     /// Answers timed out more often than the plan allows.
     #[error("{requests} of its requests had no answer within {patience}, so it was abandoned")]
-    Silent {
+    NoAnswers {
         /// The number of requests that timed out.
         requests: u64,
         /// The time-out, with its unit.

@@ -93,7 +93,7 @@ pub(super) fn run_threads(
 
 fn silent(plan: &Plan, threads: &[ThreadResult]) -> LoadError {
     let requests = threads.iter().map(|thread| thread.recorder.timeouts()).sum();
-    LoadError::Silent { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
+    LoadError::NoAnswers { requests, patience: quantity(plan.timeout.as_nanos() as f64, &Unit::Nanoseconds) }
 }
 
 fn one_thread(

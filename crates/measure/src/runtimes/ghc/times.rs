@@ -20,7 +20,9 @@ pub(super) fn find(words: &[u64], report: &GhcReport) -> Option<GhcTimes> {
     let mut places = words.windows(6).filter(|place| {
         let pairs = || place.chunks(2).map(|pair| (pair[0], pair[1]));
         let rounded = |(own, reported): (u64, f64)| (own as f64 / 1e9 - reported).abs() <= 0.000_501;
-        pairs().zip(reported).all(|(own, reported)| rounded((own.0, reported.0)) && rounded((own.1, reported.1)))
+        pairs()
+            .zip(reported)
+            .all(|(own, reported)| rounded((own.0, reported.0)) && rounded((own.1, reported.1)))
             && place[5] >= place[1].saturating_add(place[3])
             && place[1] > 0
             && place[3] > 0

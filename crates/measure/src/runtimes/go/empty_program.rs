@@ -146,7 +146,8 @@ mod tests {
     #[test]
     fn an_empty_program_is_built_once_and_again_if_its_file_is_damaged() {
         let version = Command::new("go").args(["env", "GOVERSION"]).output();
-        let Ok(version) = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()) else {
+        let Ok(version) = version.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        else {
             return;
         };
         let folder = tempfile::tempdir().expect("a folder");

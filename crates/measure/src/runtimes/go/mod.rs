@@ -59,7 +59,8 @@ pub(super) fn explain_stripped(path: &Path, elf: &Elf, found: &mut Recognition) 
 
 /// Whether the file is a Go program without the symbols or debugging information that give the places of the counters.
 pub(super) fn is_stripped_go(elf: &Elf) -> bool {
-    let is_described = elf.has("runtime.memstats") && (elf.section(".debug_info") || elf.section(".zdebug_info"));
+    let is_described =
+        elf.has("runtime.memstats") && (elf.section(".debug_info") || elf.section(".zdebug_info"));
     find(elf).is_some() && !is_described
 }
 

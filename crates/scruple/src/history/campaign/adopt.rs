@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::building::Building;
-use crate::farm::batch::Planned;
+use crate::farm::batch::PlannedUnit;
 use crate::farm::merge::use_provenance_of_node;
 use crate::farm::unit_data::{UnitOutcome, UnitResult};
 use crate::fault::Fault;
@@ -27,7 +27,7 @@ impl Adoption<'_> {
     pub(super) fn adopt(
         &mut self,
         builds: Vec<(String, UnitResult)>,
-        measures: Vec<(&Planned, UnitResult)>,
+        measures: Vec<(&PlannedUnit, UnitResult)>,
     ) -> Result<(), Fault> {
         let (mut ready, mut failed) = (0, 0);
         for (commit, result) in builds {

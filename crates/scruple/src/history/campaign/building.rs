@@ -58,7 +58,7 @@ impl Building<'_> {
             BuildOutcome::Ready(artefacts) => {
                 self.builds.succeeded();
                 let took = quantity(artefacts.time as f64, &Unit::Nanoseconds);
-                let how = match (self.builds.builder.effective(&commit).steps.is_empty(), artefacts.reused) {
+                let how = match (self.builds.builder.settings(&commit).steps.is_empty(), artefacts.reused) {
                     (true, _) => "copied".to_owned(),
                     (false, true) => format!("was built before, in {took}"),
                     (false, false) => format!("built in {took}"),
@@ -71,12 +71,12 @@ impl Building<'_> {
 
     /// Records a successful build: the state of the version, its arms, and the cost of the build.
     fn built(&mut self, index: usize, commit: &str, artefacts: &Artefacts) -> Result<(), Fault> {
-        let effective = self.builds.builder.effective(commit);
+        let settings = self.builds.builder.settings(commit);
         let same = self.journal.history.entries.iter().find(|other| {
-            let theirs = || self.builds.builder.effective(&other.version.commit);
+            let theirs = || self.builds.builder.settings(&other.version.commit);
             other.version.state == VersionState::Built
                 && other.artefacts.as_ref() == Some(&artefacts.digest)
-                && (theirs().params, theirs().env) == (effective.params.clone(), effective.env.clone())
+                && (theirs().params, theirs().env) == (settings.params.clone(), settings.env.clone())
         });
         let same_as = same.map(|other| other.version.commit.clone());
         let entry = &mut self.journal.history.entries[index];
@@ -85,7 +85,7 @@ impl Building<'_> {
         self.add_arms(index)?;
         let Some(arm) = self.journal.arms.launched(0, commit).first().copied() else { return Ok(()) };
         // Without build steps there is no build, and therefore no build time and no size.
-        let nothing = self.builds.builder.effective(commit).steps.is_empty();
+        let nothing = self.builds.builder.settings(commit).steps.is_empty();
         if nothing || self.journal.history.run.arms[arm].figures.contains_key("build.bytes") {
             return Ok(());
         }
@@ -104,11 +104,11 @@ impl Building<'_> {
     /// Creates the arms of a version, unless they exist, and stores the version.
     pub(super) fn add_arms(&mut self, index: usize) -> Result<(), Fault> {
         let commit = &self.journal.history.entries[index].version.commit.clone();
-        let effective = self.builds.builder.effective(commit);
+        let settings = self.builds.builder.settings(commit);
         let mut arms = Vec::new();
         for (subject, template) in self.subjects.iter().enumerate() {
             if self.journal.arms.launched(subject, commit).is_empty() {
-                arms.extend(template.arms(commit, &effective).into_iter().map(|arm| (subject, arm)));
+                arms.extend(template.arms(commit, &settings).into_iter().map(|arm| (subject, arm)));
             }
         }
         self.journal.add_arms(index, arms)

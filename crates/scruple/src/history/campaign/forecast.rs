@@ -78,7 +78,7 @@ impl Forecast {
         }
         let (recorded, whence) = self.recorded(basis)?;
         let built = |entry: &crate::store::StoredVersion| {
-            !basis.builds.builder.effective(&entry.version.commit).steps.is_empty()
+            !basis.builds.builder.settings(&entry.version.commit).steps.is_empty()
         };
         let to_build = basis.journal.history.entries.iter().any(built);
         let known = !recorded.launches.is_empty() && (!recorded.builds.is_empty() || !to_build);

@@ -5,7 +5,7 @@ use super::adopt::Adoption;
 use super::building::Building;
 use super::split_into_units::{UnitPlan, environment_as_text};
 use crate::digest::digest;
-use crate::farm::batch::{Planned, UnitBatch};
+use crate::farm::batch::{PlannedUnit, UnitBatch};
 use crate::farm::classes::{UnitMachine, check_classes};
 use crate::farm::dispatch::{Farm, WorkOrder};
 use crate::farm::folder::UnitFolder;
@@ -115,7 +115,7 @@ impl Campaign {
             .iter()
             .map(|(commit, unit)| Ok((commit.clone(), folder.needed_result(unit)?)))
             .collect::<Result<_, Fault>>()?;
-        let measures: Vec<(&Planned, UnitResult)> = batch
+        let measures: Vec<(&PlannedUnit, UnitResult)> = batch
             .measures
             .iter()
             .map(|planned| Ok((planned, folder.needed_result(&planned.unit)?)))
@@ -133,8 +133,12 @@ impl Campaign {
     }
 
     /// Returns an error if nodes are of different machine classes. The class of the earlier readings is the right one.
-    fn check_classes(&self, folder: &UnitFolder, measures: &[(&Planned, UnitResult)]) -> Result<(), Fault> {
-        let of = |(planned, result): &(&Planned, UnitResult)| UnitMachine {
+    fn check_classes(
+        &self,
+        folder: &UnitFolder,
+        measures: &[(&PlannedUnit, UnitResult)],
+    ) -> Result<(), Fault> {
+        let of = |(planned, result): &(&PlannedUnit, UnitResult)| UnitMachine {
             node: result.node.clone(),
             class: result.machine.machine_class.clone(),
             result: folder.result_path(&planned.unit),

@@ -46,7 +46,7 @@ impl CampaignView<'_> {
     /// Returns how often a version was built, or `u32::MAX` if it has no build steps or cannot be built again.
     fn times_built(&self, index: usize) -> u32 {
         let commit = &self.journal.history.entries[index].version.commit;
-        if self.builds.once.contains(&index) || self.builds.builder.effective(commit).steps.is_empty() {
+        if self.builds.once.contains(&index) || self.builds.builder.settings(commit).steps.is_empty() {
             return u32::MAX;
         }
         self.journal.build_times(index).map_or(0, |sample| sample.readings.len() as u32)

@@ -3,7 +3,7 @@
 use super::builds::Builds;
 use super::journal::Journal;
 use super::{Instruments, Scope};
-use crate::farm::batch::{Planned, UnitBatch};
+use crate::farm::batch::{PlannedUnit, UnitBatch};
 use crate::farm::dispatch::Farm;
 use crate::farm::folder::UnitFolder;
 use crate::farm::same_version::{VERSION, Writer};
@@ -108,7 +108,7 @@ impl UnitPlan<'_> {
                 self.builds.builder.cache.share(shared, digest)?;
             }
             let unit = self.unit(&commits, shared, UnitWork::Measure(Box::new(measure)));
-            batch.measures.push(Planned {
+            batch.measures.push(PlannedUnit {
                 unit: folder.write_unit(&text(&UnitFile::Version(Box::new(unit)))?)?,
                 first,
                 rounds,

@@ -52,9 +52,9 @@ impl Visits<'_> {
             return Ok(None);
         };
         let folder = self.builds.folder(entry);
-        let effective = self.builds.builder.effective(&commit);
+        let settings = self.builds.builder.settings(&commit);
         let template = &self.scope.subjects[subject];
-        let job = match template.job(&short, &effective, launch, &folder, self.instruments.time_limit) {
+        let job = match template.job(&short, &settings, launch, &folder, self.instruments.time_limit) {
             Ok(job) => Job { counted_env: Some(self.instruments.environment.clone()), ..job },
             Err(why) => {
                 let why = format!("‘{}’ cannot be launched among the artefacts: {why}", template.name);
@@ -105,7 +105,7 @@ impl Visits<'_> {
             subject,
             template: &self.scope.subjects[subject],
             commit: &commit,
-            effective: &self.builds.builder.effective(&commit),
+            settings: &self.builds.builder.settings(&commit),
             folder: &self.builds.folder(entry),
             environment: &self.instruments.environment,
             run: &self.journal.history.run,
@@ -249,8 +249,8 @@ impl Visits<'_> {
         let output = format!("{:016x}:{}", captured.stdout.hash, captured.stdout.length);
         self.journal.history.entries[index].outputs.insert(name.clone(), output.clone());
         let params = |entry: &crate::store::StoredVersion| {
-            let effective = self.builds.builder.effective(&entry.version.commit);
-            self.scope.subjects[subject].launches(&effective)
+            let settings = self.builds.builder.settings(&entry.version.commit);
+            self.scope.subjects[subject].launches(&settings)
         };
         let own = params(&self.journal.history.entries[index]);
         let mut others = self
@@ -270,16 +270,22 @@ impl Visits<'_> {
         })
     }
 
-    fn reject(&mut self, index: usize, state: VersionState, why: String, last_output: &str) -> Result<(), Fault> {
+    fn reject(
+        &mut self,
+        index: usize,
+        state: VersionState,
+        why: String,
+        last_output: &str,
+    ) -> Result<(), Fault> {
         let log = self.builds.log(&self.journal.history.entries[index].version.commit);
         self.journal.reject(index, state, why, (&log, last_output))
     }
 
     /// Returns the launches of one block at a version: the index of each subject with the number of the launch.
     pub(super) fn launches(&self, index: usize) -> Vec<(usize, usize)> {
-        let effective = self.builds.builder.effective(&self.journal.history.entries[index].version.commit);
+        let settings = self.builds.builder.settings(&self.journal.history.entries[index].version.commit);
         let of = |(subject, template): (usize, &SubjectTemplate)| {
-            (0..template.launches(&effective).len()).map(move |launch| (subject, launch))
+            (0..template.launches(&settings).len()).map(move |launch| (subject, launch))
         };
         let taken = |subject: &usize| self.scope.part.as_ref().is_none_or(|part| part.contains(subject));
         self.scope.subjects.iter().enumerate().filter(|(subject, _)| taken(subject)).flat_map(of).collect()

@@ -240,9 +240,11 @@ impl ServerAccounts for RemoteAccounts {
     }
 
     fn sheet(self: Box<Self>) -> Result<Sheet, String> {
-        match self.ask(RemoteRequest::Account(self.side), &|| 0)? {
-            ServerReply::Account(Some(account)) => Ok(account.sheet()),
-            ServerReply::Account(None) => Err("the node of the servers has not read its accounts".to_owned()),
+        match self.ask(RemoteRequest::SheetInput(self.side), &|| 0)? {
+            ServerReply::SheetInput(Some(sheet_input)) => Ok(sheet_input.sheet()),
+            ServerReply::SheetInput(None) => {
+                Err("the node of the servers has not read its accounts".to_owned())
+            }
             other => Err(self.link.borrow().unexpected(&other).message),
         }
     }

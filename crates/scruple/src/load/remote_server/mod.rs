@@ -12,7 +12,7 @@ pub use client::{RemoteAccounts, RemoteHelper, RemoteServer};
 pub use server::{IncomingRequests, greet, serve};
 
 use scruple_core::provenance::Provenance;
-use scruple_measure::load::cost::account::Account;
+use scruple_measure::load::cost::sheet_input::SheetInput;
 use serde::{Deserialize, Serialize};
 
 /// What the process that loads says. Servers are numbered in the order of the arms.
@@ -33,7 +33,7 @@ enum RemoteRequest {
     /// Report the costs of a request in each window from this one on.
     Costs(usize, usize),
     /// Report the counters.
-    Account(usize),
+    SheetInput(usize),
     /// Report how the server ended, if it did.
     Status(usize),
 }
@@ -51,7 +51,7 @@ enum ServerReply {
     Started(bool),
     Windows(usize),
     Costs(Vec<Vec<(String, f64)>>),
-    Account(Option<Box<Account>>),
+    SheetInput(Option<Box<SheetInput>>),
     Status(Option<String>),
     /// It could not be done.
     Failed(String),

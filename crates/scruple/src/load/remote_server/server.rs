@@ -6,9 +6,9 @@ use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::windows::{LoadedServer, ObservedServer, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
+use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sheet::ServerWindows;
 use scruple_measure::load::cost::start::StartedServer;
-use scruple_measure::load::cost::tree::ProcessTree;
 use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Servers {
             | RemoteRequest::End(side)
             | RemoteRequest::Windows(side)
             | RemoteRequest::Costs(side, _)
-            | RemoteRequest::Account(side)
+            | RemoteRequest::SheetInput(side)
             | RemoteRequest::Status(side) => *side,
         };
         let running = self.running.get_mut(side).and_then(Option::as_mut);
@@ -106,9 +106,9 @@ impl Servers {
                 let status = server.and_then(StartedServer::status);
                 return Ok(ServerReply::Status(status.map(|status| status.to_string())));
             }
-            RemoteRequest::Account(_) => {
+            RemoteRequest::SheetInput(_) => {
                 let watch = watch.and_then(Option::take);
-                return Ok(ServerReply::Account(watch.map(|watch| Box::new(watch.account()))));
+                return Ok(ServerReply::SheetInput(watch.map(|watch| Box::new(watch.sheet_input()))));
             }
             _ => {}
         }

@@ -140,7 +140,8 @@ fn runtime(figures: &Collections, width: usize, out: &mut String) {
 pub(super) fn counted(figures: &[Reading]) -> String {
     let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
-    for reading in figures.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time")) {
+    for reading in figures.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time"))
+    {
         let Some(value) = value(reading) else { continue };
         // The value is a difference between two runs of the server, and may be negative.
         let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };

@@ -6,9 +6,9 @@ use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::remote_server::{RemoteAccounts, RemoteServer};
+use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
-use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
     self, Address, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,

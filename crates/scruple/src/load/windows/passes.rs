@@ -6,14 +6,14 @@ use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
-use scruple_measure::heap::{self, HeapSession, Peak};
+use scruple_measure::heap::{self, HeapSession, LiveBytes};
 use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
+use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sampled::{self, SampledTime};
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
-use scruple_measure::load::cost::tree::ProcessTree;
 use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run};
 use scruple_measure::program::Program;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl InstrumentPass<'_> {
         let first = command.argv.first().ok_or("no server was named")?;
         let program = Program::find(first, &here).map_err(|error| error.to_string())?;
         heap::measurable(&program.path).map_err(|error| error.to_string())?;
-        let session = HeapSession::start(folder, Peak::Usable).map_err(|error| error.to_string())?;
+        let session = HeapSession::start(folder, LiveBytes::Usable).map_err(|error| error.to_string())?;
         command.env.extend(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
         let (server, tree) = self.attach(&side)?;
         let mut counters = || counters(&session);
@@ -82,8 +82,8 @@ impl InstrumentPass<'_> {
         let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
             let plan = Plan { most_timeouts: Some(MOST_TIMEOUTS - timeouts), ..plan.clone() };
             match connections.turn(&plan, self.interrupted, &mut |_| {}) {
-                Err(LoadError::Silent { requests, patience }) => {
-                    Err(LoadError::Silent { requests: requests + timeouts, patience })
+                Err(LoadError::NoAnswers { requests, patience }) => {
+                    Err(LoadError::NoAnswers { requests: requests + timeouts, patience })
                 }
                 loaded => {
                     at_end();

@@ -26,8 +26,8 @@ fn rate(window: &RunPart, due_per_second: Option<f64>) -> Option<f64> {
     let (seconds, due) = (window.span().max(1) as f64 / 1e9, window.counts.due as f64);
     let share = due_per_second.map(|rate| rate * seconds).filter(|share| (share - due).abs() < 1.0);
     match share {
-        Some(share) => (due > 0.0).then(|| window.came as f64 * share / due / seconds),
-        None => Some(window.came as f64 / seconds),
+        Some(share) => (due > 0.0).then(|| window.arrived as f64 * share / due / seconds),
+        None => Some(window.arrived as f64 / seconds),
     }
 }
 
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn windows_have_the_rate_of_even_requests_though_they_do_not_divide_evenly() {
-        let window = |due: u64, came: u64| {
+        let window = |due: u64, arrived: u64| {
             let counts = RequestCounts { due, ..RequestCounts::default() };
-            RunPart { to: 1_000_000_000 / 7, counts, came, ..RunPart::default() }
+            RunPart { to: 1_000_000_000 / 7, counts, arrived, ..RunPart::default() }
         };
-        for (due, came, expected) in [(28, 28, 200.0), (29, 29, 200.0), (28, 14, 100.0), (29, 0, 0.0)] {
-            let found = rate(&window(due, came), Some(200.0)).expect("a rate");
-            assert!((found - expected).abs() < 1e-6, "{due} {came}: {found}");
+        for (due, arrived, expected) in [(28, 28, 200.0), (29, 29, 200.0), (28, 14, 100.0), (29, 0, 0.0)] {
+            let found = rate(&window(due, arrived), Some(200.0)).expect("a rate");
+            assert!((found - expected).abs() < 1e-6, "{due} {arrived}: {found}");
         }
         // Differences of more than a request are those of the load.
         let random = rate(&window(35, 35), Some(200.0)).expect("a rate");

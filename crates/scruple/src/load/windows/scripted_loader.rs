@@ -4,8 +4,8 @@ use super::{Loader, Turn};
 use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
+use scruple_measure::load::cost::process_tree::TreeMemory;
 use scruple_measure::load::cost::sheet::{self, Sheet};
-use scruple_measure::load::cost::tree::TreeMemory;
 use scruple_measure::load::{
     self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Plan,
     RequestCounts, RequestKind, RequestTimes, RunPart,
@@ -141,7 +141,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
         to: span as i64,
         counts: counts.clone(),
         // If the answers were behind at the end of the window, only a part of them arrived within it.
-        came: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
+        arrived: (answered as f64 * span as f64 / (span + entry.behind * 1_000_000).max(1) as f64).round()
             as u64,
         times: times.clone(),
         carried: delayed,

@@ -137,7 +137,9 @@ impl HeaptrackParser {
             match at_end {
                 None => return Err(format!("the number of {what} at its end is missing: it is cut off")),
                 Some(stated) if stated != count => {
-                    return Err(format!("it has {count} {what}, and says {stated}: it is cut off or damaged"));
+                    return Err(format!(
+                        "it has {count} {what}, and says {stated}: it is cut off or damaged"
+                    ));
                 }
                 Some(_) => {}
             }

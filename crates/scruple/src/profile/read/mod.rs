@@ -4,8 +4,8 @@ mod builder;
 mod callgrind;
 mod collapsed;
 mod heaptrack;
-mod kept;
 mod memray;
+mod own_format;
 mod pprof;
 
 use crate::fault::Fault;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-pub use kept::bytes as kept_bytes;
+pub use own_format::bytes as own_format_bytes;
 
 /// The name of Scruple's own format.
 pub const OWN: &str = "Scruple";
@@ -257,7 +257,7 @@ fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
                 .any(|line| line.starts_with("events:") || line.starts_with("creator: callgrind"))
     };
     match () {
-        () if first.starts_with(kept::HEAD) => kept::parse(text),
+        () if first.starts_with(own_format::HEAD) => own_format::parse(text),
         () if is_of_perf(text) => Err(OF_PERF.to_owned()),
         () if first.starts_with("v ") && text.lines().nth(1).is_some_and(|line| line.starts_with("X ")) => {
             require_last_line_end(text).and_then(heaptrack::parse).map_err(named("heaptrack"))

@@ -133,7 +133,7 @@ fn a_table_of_memray_has_functions_of_python() {
 fn a_kept_profile_is_what_it_was() {
     let read = parse(&corpus("kept/small.json")).unwrap();
     assert_eq!(read.title.as_deref(), Some("./app"));
-    let again = parse(&kept_bytes("./app", true, &read.side)).unwrap();
+    let again = parse(&own_format_bytes("./app", true, &read.side)).unwrap();
     assert_eq!((again.side.tree, again.side.code), (read.side.tree, read.side.code));
 }
 

@@ -100,7 +100,7 @@ pub(super) enum Refusal {
     /// Another writer holds the lock.
     Busy,
     /// The server does not answer.
-    Away,
+    Unreachable,
     Other,
 }
 

@@ -279,7 +279,7 @@ fn refused(refusal: Refusal, message: String) -> DatabaseFailure {
 /// Classifies an error. Only the state of the client reveals that the connection was lost.
 fn failure(error: &postgres::Error, closed: bool) -> DatabaseFailure {
     let refusal = match error.as_db_error().map(|error| error.code()) {
-        None if closed => Refusal::Away,
+        None if closed => Refusal::Unreachable,
         None => Refusal::Other,
         Some(code) => match *code {
             SqlState::LOCK_NOT_AVAILABLE => Refusal::Busy,
@@ -289,10 +289,10 @@ fn failure(error: &postgres::Error, closed: bool) -> DatabaseFailure {
             | SqlState::UNDEFINED_DATABASE
             | SqlState::INVALID_SCHEMA_NAME => Refusal::Denied,
             SqlState::DATA_CORRUPTED | SqlState::INDEX_CORRUPTED => Refusal::Corrupt,
-            SqlState::TOO_MANY_CONNECTIONS => Refusal::Away,
+            SqlState::TOO_MANY_CONNECTIONS => Refusal::Unreachable,
             // These classes of errors mean that the server shuts down, has crashed, or is starting, or that the
             // connection failed.
-            _ if code.code().starts_with("57P") || code.code().starts_with("08") => Refusal::Away,
+            _ if code.code().starts_with("57P") || code.code().starts_with("08") => Refusal::Unreachable,
             _ if code.code().starts_with("28") => Refusal::Denied,
             _ => Refusal::Other,
         },

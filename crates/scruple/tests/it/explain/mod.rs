@@ -240,7 +240,11 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
     let unwrapped = text.unwrapped();
-    assert!(unwrapped.contains("Can’t tell where it comes from; it shows first in work"), "{}", text.exchange());
+    assert!(
+        unwrapped.contains("Can’t tell where it comes from; it shows first in work"),
+        "{}",
+        text.exchange()
+    );
     assert!(unwrapped.contains("data that the program starts with differ (rounds)"), "{}", text.exchange());
     assert!(!unwrapped.contains("No function’s code"), "{}", text.exchange());
 }

@@ -189,7 +189,11 @@ fn cases_are_weighed_by_units_as_well() {
             "{name}: three processes of each unit"
         );
     }
-    assert_eq!(at(&document, "/provenance/nodes").as_array().expect("nodes").len(), 1, "one machine did both");
+    assert_eq!(
+        at(&document, "/provenance/nodes").as_array().expect("nodes").len(),
+        1,
+        "one machine did both"
+    );
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
         few.iter().filter(|word| **word != "-n" && **word != REQUESTS.to_string()).cloned().collect();
     for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
         let output = std::fs::File::create(place.file("output")).expect("a file");
-        let child = place.command(&words).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
+        let child =
+            place.command(&words).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
         assert!(eventually(|| beside(&place).is_some()), "{}", place.read("output"));
         std::thread::sleep(delay);
         if let Some(pid) = beside(&place) {

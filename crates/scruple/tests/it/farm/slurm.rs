@@ -181,7 +181,11 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let before = results();
     assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
     let mut sender = start("output-2");
-    assert!(cluster.eventually(|| results() > before + 1 && !units().is_empty()), "{}", place.read("output-2"));
+    assert!(
+        cluster.eventually(|| results() > before + 1 && !units().is_empty()),
+        "{}",
+        place.read("output-2")
+    );
     // Kill the controller: jobs continue, and the restarted controller finds them.
     cluster.kill("slurmctld");
     std::thread::sleep(std::time::Duration::from_secs(1));
@@ -193,7 +197,11 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
         })
     });
     assert!(finished, "{}\n{}", place.read("output-2"), cluster.state());
-    assert!(cluster.eventually(|| place.read("output-2").contains("rounds on")), "{}", place.read("output-2"));
+    assert!(
+        cluster.eventually(|| place.read("output-2").contains("rounds on")),
+        "{}",
+        place.read("output-2")
+    );
     assert!(sender.wait().expect("an end").success(), "{}", place.read("output-2"));
     check(&place);
 }

@@ -158,7 +158,8 @@ fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run(
     for name in ["./one", "./two"] {
         assert_eq!(readings(&document, name, "time.cpu").len(), 12, "six blocks of each host");
         for metric in ["malloc.count", "malloc.bytes"] {
-            let (mut ours, mut theirs) = (readings(&run_here, name, metric), readings(&document, name, metric));
+            let (mut ours, mut theirs) =
+                (readings(&run_here, name, metric), readings(&document, name, metric));
             ours.dedup();
             theirs.dedup();
             assert!(ours.len() == 1 && ours == theirs, "{name}, {metric}: {ours:?} and {theirs:?}");

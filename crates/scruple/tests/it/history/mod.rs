@@ -72,7 +72,10 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
         assert_eq!((version["state"].as_str(), version["why"].as_str()), (Some(state), Some(why)));
         assert!(!place.log_of(version).is_empty(), "{title}");
     }
-    assert!(place.log_of(recorded.version("broken")).contains("app.c:"), "the output of the compiler is kept");
+    assert!(
+        place.log_of(recorded.version("broken")).contains("app.c:"),
+        "the output of the compiler is kept"
+    );
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     place.assert_no_processes();

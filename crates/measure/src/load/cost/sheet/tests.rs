@@ -120,8 +120,8 @@ fn waits_of_threads_that_nobody_saw_are_absent_from_windows_and_sheets_also_on_a
     let watch = watched(4000);
     let keys = |costs: &[(String, f64)]| costs.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>();
     assert!(watch.costs_from(0).iter().all(|window| keys(window) == ["time.cpu"]), "{watch:?}");
-    let account = serde_json::to_string(&watch.account()).expect("plain data");
-    let sheet = serde_json::from_str::<Account>(&account).expect("the same").sheet();
+    let sheet_input = serde_json::to_string(&watch.sheet_input()).expect("plain data");
+    let sheet = serde_json::from_str::<SheetInput>(&sheet_input).expect("the same").sheet();
     assert!(sheet.rows[0].cost.is_ok());
     assert!(sheet.rows[1].cost.as_ref().is_err_and(|why| why.contains("began and ended")), "{sheet:?}");
 }

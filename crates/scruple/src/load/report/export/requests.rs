@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::render::csv::quoted;
 use crate::render::export::Formats;
-use scruple_measure::load::{EachRequest, Listeners, RequestBatch};
+use scruple_measure::load::{EachRequest, RequestBatch, RequestReceiver};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -83,8 +83,8 @@ impl RequestWriter {
     }
 
     /// Returns the listeners for the requests of one turn of a server.
-    pub fn listeners(&self, server: usize, turn: u32) -> Listeners {
-        Listeners { server, turn, sender: self.sender.clone() }
+    pub fn listeners(&self, server: usize, turn: u32) -> RequestReceiver {
+        RequestReceiver { server, turn, sender: self.sender.clone() }
     }
 
     /// Writes the rest of the file, and closes it.

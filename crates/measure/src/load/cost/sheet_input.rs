@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// reason were lost, figures would be shown that are not known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Account {
+pub struct SheetInput {
     /// The counters.
     pub(super) known: Vec<Reading>,
     pub(super) windows: Vec<Window>,
@@ -25,7 +25,7 @@ pub struct Account {
     pub(super) collected_by: Option<String>,
 }
 
-impl Account {
+impl SheetInput {
     /// The sheet of all windows.
     pub fn sheet(self) -> Sheet {
         let mut sheet = Sheet::of(&self.known, self.windows, &self.idle, self.maps);
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn an_account_of_which_a_field_has_another_name_is_refused() {
-        let account = Account {
+        let sheet_input = SheetInput {
             known: Vec::new(),
             windows: Vec::new(),
             idle: Vec::new(),
@@ -55,13 +55,13 @@ mod tests {
             threads_unknown: Some("threads ended unseen".to_owned()),
             collected_by: None,
         };
-        let text = serde_json::to_string(&account).expect("plain data");
+        let text = serde_json::to_string(&sheet_input).expect("plain data");
         assert_eq!(
-            serde_json::from_str::<Account>(&text).expect("the same").threads_unknown,
-            account.threads_unknown
+            serde_json::from_str::<SheetInput>(&text).expect("the same").threads_unknown,
+            sheet_input.threads_unknown
         );
-        assert!(serde_json::from_str::<Account>(&text.replace("threads_unknown", "untold")).is_err());
+        assert!(serde_json::from_str::<SheetInput>(&text.replace("threads_unknown", "untold")).is_err());
         let without = text.replace(r#","threads_unknown":"threads ended unseen""#, "");
-        assert!(without != text && serde_json::from_str::<Account>(&without).is_err());
+        assert!(without != text && serde_json::from_str::<SheetInput>(&without).is_err());
     }
 }

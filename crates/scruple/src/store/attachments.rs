@@ -19,7 +19,7 @@ const EXPLANATION: &str = "explanation";
 const SECTIONS: &str = "sections";
 
 /// A row of the table: name, kind, part, content.
-type ProfileRow = (String, String, i64, String);
+type AttachmentRow = (String, String, i64, String);
 
 impl Store {
     /// Stores the call trees of a subject, or of a version of it, with its run. They replace earlier ones.
@@ -97,7 +97,7 @@ impl Store {
     fn insert_profile(
         &self,
         run: &str,
-        (name, kind, part, text): &ProfileRow,
+        (name, kind, part, text): &AttachmentRow,
     ) -> Result<(), DatabaseFailure> {
         let values: [SqlValue; 5] =
             [run.into(), name.clone().into(), kind.clone().into(), (*part).into(), text.clone().into()];
@@ -111,13 +111,17 @@ impl Store {
     }
 
     /// Returns all rows of a run.
-    fn rows(&self, run: &str) -> Result<Vec<ProfileRow>, DatabaseFailure> {
+    fn rows(&self, run: &str) -> Result<Vec<AttachmentRow>, DatabaseFailure> {
         self.rows_where("TRUE", &[run.into()])
     }
 
     /// Returns the rows of the run that the first value names, if they fulfil the condition. The condition avoids
     /// reading call trees, which are large, if they are not needed.
-    fn rows_where(&self, condition: &str, values: &[SqlValue]) -> Result<Vec<ProfileRow>, DatabaseFailure> {
+    fn rows_where(
+        &self,
+        condition: &str,
+        values: &[SqlValue],
+    ) -> Result<Vec<AttachmentRow>, DatabaseFailure> {
         if !self.has_profiles()? {
             return Ok(Vec::new());
         }
@@ -136,7 +140,7 @@ impl Store {
         let work = || {
             let theirs = to.rows(run)?;
             let known =
-                |row: &&ProfileRow| theirs.iter().any(|their| (&their.0, &their.1) == (&row.0, &row.1));
+                |row: &&AttachmentRow| theirs.iter().any(|their| (&their.0, &their.1) == (&row.0, &row.1));
             ours.iter().filter(|row| !known(row)).try_for_each(|row| to.insert_profile(run, row))
         };
         match ours.is_empty() {

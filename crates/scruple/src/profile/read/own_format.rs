@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 type ContextRow = (u64, u64, u64, u64, u64, u64, u64);
 
 #[derive(Serialize, Deserialize)]
-struct KeptProfile {
+struct OwnProfile {
     scruple_calls: u32,
     title: String,
     has_heap: bool,
@@ -51,7 +51,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
         let parent = context.parent.map_or(0, |parent| parent as u64 + 1);
         (parent, context.function as u64, context.calls, context.recursive, instructions, allocations, bytes)
     };
-    let document = KeptProfile {
+    let document = OwnProfile {
         scruple_calls: VERSION,
         title: title.to_owned(),
         has_heap,
@@ -79,7 +79,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     if version != Some(VERSION) {
         return Err(other_version());
     }
-    let document: KeptProfile =
+    let document: OwnProfile =
         serde_json::from_str(text).map_err(|error| format!("it is damaged: {error}"))?;
     let side = side(&document).ok_or("it is damaged: its parts do not fit together")?;
     if side.is_haskell() && document.closures.is_none() {
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
 }
 
 /// Returns the tree. Returns `None` unless callers precede callees and every index is within its list.
-fn side(document: &KeptProfile) -> Option<Side> {
+fn side(document: &OwnProfile) -> Option<Side> {
     let functions = document.names.len();
     let lists = [document.functions.len(), document.executed.len(), document.code.functions.len()];
     if lists.iter().any(|length| *length != functions) {
