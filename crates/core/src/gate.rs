@@ -3,9 +3,9 @@
 //! By default counts that repeat decide, and times only inform: on a shared machine counts repeat, and times do not. A
 //! gate is never more certain than the verdicts that it rests on: where a comparison can't tell, neither can the gate.
 
-use crate::budget::{Budget, Checked, Kept};
 use crate::history::Acceptance;
 use crate::judge::{Judged, declaration};
+use crate::limit::{Checked, Kept, Limit};
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
 use crate::run::Run;
 use crate::sample::Sample;
@@ -202,16 +202,11 @@ pub fn accepted(rules: &GateRules, subject: &str, metric: &Metric) -> Option<Str
 
 /// The outcome of a limit, with the reason if it was accepted. An accepted change also accepts limits relative to the
 /// reference; an absolute limit holds for every change.
-pub fn of_limit(
-    run: &Run,
-    checked: &Checked,
-    budgets: &[Budget],
-    rules: &GateRules,
-) -> (Kept, Option<String>) {
-    let budget = budgets.iter().find(|budget| budget.text == checked.budget);
-    let relative = budget.filter(|budget| budget.limit.is_relative() && checked.kept == Kept::No);
-    let reason = relative.and_then(|budget| {
-        accepted(rules, without_version(subject(run, &checked.arm)?), metric(&budget.metric)?)
+pub fn of_limit(run: &Run, checked: &Checked, limits: &[Limit], rules: &GateRules) -> (Kept, Option<String>) {
+    let limit = limits.iter().find(|limit| limit.text == checked.limit);
+    let relative = limit.filter(|limit| limit.bound.is_relative() && checked.kept == Kept::No);
+    let reason = relative.and_then(|limit| {
+        accepted(rules, without_version(subject(run, &checked.arm)?), metric(&limit.metric)?)
     });
     (if reason.is_some() { Kept::Yes } else { checked.kept }, reason)
 }
@@ -396,14 +391,10 @@ mod tests {
             ..GateRules::default()
         };
         let kept = |text: &str, kept: Kept| {
-            let budget = Budget::parse(text).expect("a limit");
-            let checked = Checked {
-                budget: budget.text.clone(),
-                arm: "app @new".to_owned(),
-                kept,
-                found: String::new(),
-            };
-            of_limit(&run, &checked, &[budget], &rules).0
+            let limit = Limit::parse(text).expect("a limit");
+            let checked =
+                Checked { limit: limit.text.clone(), arm: "app @new".to_owned(), kept, found: String::new() };
+            of_limit(&run, &checked, &[limit], &rules).0
         };
         assert_eq!(kept("malloc.bytes<+3%", Kept::No), Kept::Yes);
         assert_eq!(kept("malloc.bytes<+3%", Kept::CantTell), Kept::CantTell);

@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
-pub mod budget;
 pub mod changepoint;
 pub mod environment;
 pub mod evidence;
@@ -16,6 +15,7 @@ pub mod history;
 pub mod judge;
 pub mod knee;
 pub mod launch_shares;
+pub mod limit;
 pub mod memory_map;
 pub mod metric;
 pub mod number_map;

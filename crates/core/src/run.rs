@@ -1,6 +1,6 @@
 //! A run: one execution of Scruple, with its request, its environment, and everything that it read.
 
-use crate::budget::Budget;
+use crate::limit::Limit;
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
 use crate::words::words;
@@ -43,7 +43,7 @@ pub struct Terms {
     pub reference: Option<String>,
     /// The limits on metrics of the arms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub limits: Vec<Budget>,
+    pub limits: Vec<Limit>,
 }
 
 impl Default for Terms {

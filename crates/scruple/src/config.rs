@@ -1,9 +1,9 @@
-//! `scruple.toml`: the commands, bench programs and budgets of a project.
+//! `scruple.toml`: the commands, bench programs and limits of a project.
 
 use crate::farm::FarmEntry;
 use crate::fault::Fault;
 use crate::versions::config::{BuildEntry, HistoryEntry};
-use scruple_core::budget::Budget;
+use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;
 use scruple_core::metric::nearest;
 use serde::Deserialize;
@@ -18,8 +18,9 @@ pub struct ConfigFile {
     command: Vec<CommandEntry>,
     #[serde(default)]
     bench: Vec<BenchEntry>,
-    #[serde(default)]
-    budgets: BTreeMap<String, BudgetEntry>,
+    /// Earlier versions called this table `[budgets]`.
+    #[serde(default, alias = "budgets")]
+    limits: BTreeMap<String, LimitEntry>,
     #[serde(default)]
     store: StoreEntry,
     #[serde(default)]
@@ -55,7 +56,7 @@ struct BenchEntry {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BudgetEntry {
+struct LimitEntry {
     max: toml::Value,
 }
 
@@ -166,26 +167,26 @@ impl Config {
         self.file.store.url.as_deref()
     }
 
-    /// Returns the budgets. Keys have the form `ARM.METRIC`; the metric consists of two words, and the arm may contain
+    /// Returns the limits. Keys have the form `ARM.METRIC`; the metric consists of two words, and the arm may contain
     /// a `*`.
-    pub fn budgets(&self, brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
+    pub fn limits(&self, brought: &[Metric]) -> Result<Vec<Limit>, Fault> {
         self.file
-            .budgets
+            .limits
             .iter()
             .map(|(key, entry)| {
                 let (arm, metric) = split_key(key).ok_or_else(|| {
-                    Fault::usage(format!("‘{}’: the budget ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
+                    Fault::usage(format!("‘{}’: the limit ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
                 })?;
-                Budget::parse_among(&format!("{arm}:{metric}<{}", plain(&entry.max)), brought)
+                Limit::parse_among(&format!("{arm}:{metric}<{}", plain(&entry.max)), brought)
                     .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
             })
             .collect()
     }
 
-    /// Returns the names of the commands that a budget applies to.
-    pub fn commands_of<'a>(&'a self, budget: &'a Budget) -> impl Iterator<Item = &'a str> {
+    /// Returns the names of the commands that a limit applies to.
+    pub fn commands_of<'a>(&'a self, limit: &'a Limit) -> impl Iterator<Item = &'a str> {
         let names = self.file.command.iter().map(|command| command.name.as_str());
-        names.filter(|name| budget.applies_to(name) || budget.arm.starts_with(name))
+        names.filter(|name| limit.applies_to(name) || limit.arm.starts_with(name))
     }
 }
 
@@ -197,7 +198,7 @@ pub fn plain(value: &toml::Value) -> String {
     }
 }
 
-/// Splits the key of a budget: `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
+/// Splits the key of a limit: `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
 fn split_key(key: &str) -> Option<(&str, &str)> {
     let second = key.rfind('.')?;
     let first = key[..second].rfind('.')?;
@@ -222,7 +223,7 @@ mod tests {
     fn damaged_configurations_are_survived() {
         Corpus::named("toml").is_survived_by_text(|text| {
             if let Ok(config) = Config::parse(Path::new("scruple.toml"), text) {
-                let _ = (config.commands(), config.benches(), config.budgets(&[]), config.recipe());
+                let _ = (config.commands(), config.benches(), config.limits(&[]), config.recipe());
             }
         });
     }

@@ -1,8 +1,8 @@
 //! Single constants and corrections, each with a case in which it decides.
 
-use scruple_core::budget::{self, Budget, Kept, LimitedValue};
 use scruple_core::history::find_changes;
 use scruple_core::judge::{Pair, compare_pairs};
+use scruple_core::limit::{self, Kept, Limit, LimitedValue};
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
 use scruple_core::stats::paired;
@@ -80,18 +80,18 @@ fn versions_are_not_given_a_change_of_peak_memory_that_identical_programs_have()
 
 #[test]
 fn a_limit_across_which_the_interval_lies_is_neither_kept_nor_exceeded() {
-    let limit = Budget::parse("time.cpu<5ms").expect("a limit");
+    let limit = Limit::parse("time.cpu<5ms").expect("a limit");
     let held = |low: f64, high: f64| {
         let amount = LimitedValue { value: (low + high) / 2.0, bounds: Ok((low * 1e6, high * 1e6)) };
-        budget::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
+        limit::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
     };
     assert_eq!([held(4.0, 5.0), held(4.0, 6.0), held(5.1, 6.0)], [Kept::Yes, Kept::CantTell, Kept::No]);
 }
 
 #[test]
 fn a_percentage_without_a_sign_is_no_limit() {
-    assert!(Budget::parse("time.cpu<103%").is_err_and(|why| why.contains("no sign")));
-    assert!(Budget::parse("time.cpu<+3%").is_ok());
+    assert!(Limit::parse("time.cpu<103%").is_err_and(|why| why.contains("no sign")));
+    assert!(Limit::parse("time.cpu<+3%").is_ok());
 }
 
 #[test]

@@ -169,12 +169,18 @@ fn a_comparison_that_several_nodes_have_taken_has_the_interval_of_these_nodes_or
             tares: None,
             nodes: Nodes::of(&history.run),
         };
-        let effect = over_nodes(&pair, "time.cpu", 0.95).expect("nodes").joined.expect("an interval");
-        assert!((effect.interval.low - effect.effect.interval.low).abs() < 1e-4, "{effect:?} {effect:?}");
-        assert!((effect.interval.high - effect.effect.interval.high).abs() < 1e-4, "{effect:?} {effect:?}");
-        assert_eq!(effect.of_class, of_class);
+        let over_both = over_nodes(&pair, "time.cpu", 0.95).expect("nodes").joined.expect("an interval");
+        assert!(
+            (effect.interval.low - over_both.effect.interval.low).abs() < 1e-4,
+            "{effect:?} {over_both:?}"
+        );
+        assert!(
+            (effect.interval.high - over_both.effect.interval.high).abs() < 1e-4,
+            "{effect:?} {over_both:?}"
+        );
+        assert_eq!(over_both.of_class, of_class);
         let near = |(seen, more): (&f64, &f64)| (seen - 1.0 - more).abs() < 0.005;
-        assert!(effect.each.iter().zip(more).all(near), "{effect:?}");
+        assert!(over_both.each.iter().zip(more).all(near), "{over_both:?}");
     }
     // An interval for the class covers what a further node may show. An interval for these nodes does not.
     let wide = judged_over(

@@ -4,7 +4,7 @@ use super::free_port::free_port;
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
 use scruple_measure::load::cost::{
-    instructions, sampled, sheet, start::ServerCommand, syscalls, tree::ProcessTree,
+    instructions, process_tree::ProcessTree, sampled, sheet, start::ServerCommand, syscalls,
 };
 use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
 use std::sync::atomic::AtomicBool;

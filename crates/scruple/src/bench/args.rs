@@ -85,12 +85,12 @@ pub struct BenchArgs {
     /// Count only: allocations and collections, and no processes for time.
     #[arg(long, conflicts_with_all = ["time_only", "quick"], hide_short_help = true)]
     pub count_only: bool,
-    /// Exit with code 3 when the readings cannot tell whether a budget is kept.
+    /// Exit with code 3 when the readings cannot tell whether a limit is kept.
     ///
-    /// The exit code is 1 when a budget is exceeded, with or without this option.
+    /// The exit code is 1 when a limit is exceeded, with or without this option.
     #[arg(long)]
     pub check: bool,
-    /// Report budgets, but do not let them affect the exit code.
+    /// Report limits, but do not let them affect the exit code.
     #[arg(long, conflicts_with = "check", hide_short_help = true)]
     pub no_check: bool,
     /// Add a limit to those of the cases; implies --check.

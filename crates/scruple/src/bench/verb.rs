@@ -18,9 +18,9 @@ use crate::render::FORMATS;
 use crate::render::export::names;
 use crate::render::output;
 use crate::render::{Report, run_on_terminal};
-use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
+use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
@@ -40,8 +40,8 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         return Ok(Code::Fine);
     }
     let farm = Farm::of(&config)?;
-    let FinishedSuite { suite, result, budgets, baseline } = taken(args, &config, (suite, work), farm)?;
-    conclude(&suite, result, args, &budgets, baseline.as_ref())
+    let FinishedSuite { suite, result, limits, baseline } = taken(args, &config, (suite, work), farm)?;
+    conclude(&suite, result, args, &limits, baseline.as_ref())
 }
 
 /// A suite after its measurement.
@@ -51,7 +51,7 @@ pub struct FinishedSuite {
     /// How the measurement ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line, of the cases and of the configuration.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
     baseline: Option<Run>,
 }
 
@@ -87,19 +87,19 @@ fn taken(
 ) -> Result<FinishedSuite, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
-    let mut budgets = output::budgets(&args.limit, &brought)?;
+    let mut limits = output::limits(&args.limit, &brought)?;
     let subjects = suite.record.run.arms.iter().filter(|arm| arm.role == Role::Subject);
-    output::check_limits(&budgets, subjects)?;
+    output::check_limits(&limits, subjects)?;
     if args.count_only {
-        output::check_no_times(&budgets, &args.metrics)?;
+        output::check_no_times(&limits, &args.metrics)?;
     }
-    budgets.append(&mut suite.cases.declared.budgets.clone());
-    let configured = config.budgets(&brought)?;
+    limits.append(&mut suite.cases.declared.limits.clone());
+    let configured = config.limits(&brought)?;
     if suite.cases.declared.complete {
         check_configured(&configured, config, &suite.cases.declared.names)?;
     }
-    budgets.extend(configured);
-    suite.record.run.terms.limits.clone_from(&budgets);
+    limits.extend(configured);
+    suite.record.run.terms.limits.clone_from(&limits);
     let store = paths::open_store(&args.store)?;
     let baseline = match (&args.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
@@ -117,12 +117,12 @@ fn taken(
             suite.interrupted(),
         )?;
         suite.adopt(measured, store)?;
-        return Ok(FinishedSuite { suite, result: Ok(()), budgets, baseline });
+        return Ok(FinishedSuite { suite, result: Ok(()), limits, baseline });
     }
     if let Some(store) = store {
         suite.keep_in(store);
     }
-    if RequestedInstruments::by(&args.metrics, &budgets).instructions {
+    if RequestedInstruments::by(&args.metrics, &limits).instructions {
         suite.count_instructions();
     }
     if !args.results.json {
@@ -133,21 +133,21 @@ fn taken(
     }
     let result = suite.take();
     drop(work);
-    Ok(FinishedSuite { suite, result, budgets, baseline })
+    Ok(FinishedSuite { suite, result, limits, baseline })
 }
 
 fn conclude(
     suite: &Suite,
     result: Result<(), Stop>,
     args: &BenchArgs,
-    budgets: &[Budget],
+    limits: &[Limit],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
     let footer =
         suite.stored_at().map(|place| run_on_terminal::stored(&suite.record.run.id, &place, output::width()));
     let mut report = match baseline {
-        Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, budgets),
-        None => Report::of(&suite.record.run, &args.metrics, budgets),
+        Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, limits),
+        None => Report::of(&suite.record.run, &args.metrics, limits),
     };
     report.detail = args.detail;
     output::write(&report, &args.results, footer.as_deref())?;
@@ -188,21 +188,21 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
 }
 
 /// Checks that every limit of the configuration applies to a case of the program, selected or not, or to a command.
-fn check_configured(budgets: &[Budget], config: &Config, cases: &[String]) -> Result<(), Fault> {
-    let meant = |budget: &Budget| {
-        cases.iter().any(|case| budget.applies_to(case)) || config.commands_of(budget).next().is_some()
+fn check_configured(limits: &[Limit], config: &Config, cases: &[String]) -> Result<(), Fault> {
+    let meant = |limit: &Limit| {
+        cases.iter().any(|case| limit.applies_to(case)) || config.commands_of(limit).next().is_some()
     };
-    match budgets.iter().find(|budget| !meant(budget)) {
+    match limits.iter().find(|limit| !meant(limit)) {
         None => Ok(()),
-        Some(budget) => Err(Fault::usage(format!(
-            "scruple.toml has a budget ‘{}’, but there is no case ‘{}’: `scruple bench --list` shows the names",
-            budget.text, budget.arm
+        Some(limit) => Err(Fault::usage(format!(
+            "scruple.toml has a limit ‘{}’, but there is no case ‘{}’: `scruple bench --list` shows the names",
+            limit.text, limit.arm
         ))),
     }
 }
 
 /// Compares each case with the case of the same name in a stored run.
-fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
+fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], limits: &[Limit]) -> Report<'a> {
     let subjects: BTreeMap<&str, &Arm> =
         sorting::map(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
     let pairs: Vec<Pair<'_>> = run
@@ -214,7 +214,7 @@ fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], budget
             Some(Pair { reference, arm, paired: false, tares, nodes })
         })
         .collect();
-    Report::of_pairs(run, &pairs, metrics, budgets, Some(Environments::of(baseline, run)))
+    Report::of_pairs(run, &pairs, metrics, limits, Some(Environments::of(baseline, run)))
 }
 
 /// Returns the programs to weigh: those of the command line, or those of the configuration.

@@ -28,8 +28,8 @@ use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{BuildStarter, SubjectTemplate};
-use scruple_core::budget::Budget;
 use scruple_core::gate::GateRules;
+use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;
 use scruple_core::run::Terms;
 use scruple_core::subject::{Arm, Role};
@@ -54,7 +54,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     substitute_here(&mut recipe, &config)?;
     let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
-    let limits = output::budgets(&args.limit, &[]).ok();
+    let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
     let revisions = Revisions { reference: base(args, &place)?, base: true, other: None };
     let limit = values::duration(&args.build.time_limit)?;
@@ -70,8 +70,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         ..SummaryContext::default()
     };
     // An absolute limit may be exceeded although both revisions have the same build.
-    let has_absolute_limit = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.limit.is_relative()))
-        || config.budgets(&[]).map_or(true, |all| all.iter().any(|one| !one.limit.is_relative()));
+    let has_absolute_limit = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.bound.is_relative()))
+        || config.limits(&[]).map_or(true, |all| all.iter().any(|one| !one.bound.is_relative()));
     if built.same_build && !has_absolute_limit {
         context.not_measured =
             built.remarks.iter().find(|(code, _)| *code == "same-build").map(|(_, text)| text.clone());
@@ -85,10 +85,10 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let terms = terms.clone();
         weighed.push(suite(args, &config, pair, &built.labels, terms, interrupted.clone(), &mut brought)?);
     }
-    let (own, configured) = (output::budgets(&args.limit, &brought)?, config.budgets(&brought)?);
+    let (own, configured) = (output::limits(&args.limit, &brought)?, config.limits(&brought)?);
     if !commands.is_empty() {
         let asked = needed_metrics(&args.gate.gate, &[]);
-        let all: Vec<Budget> = own.iter().chain(&configured).cloned().collect();
+        let all: Vec<Limit> = own.iter().chain(&configured).cloned().collect();
         let sampling = sampling(args);
         let weighing = RevisionSettings {
             source,
@@ -102,7 +102,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         };
         let (passes, result) = weighing.weigh(commands, remarks)?;
         let fault = why_stopped(result, &passes.writer.fault);
-        weighed.push(WeighedRun { run: passes.run, budgets: Vec::new(), fault });
+        weighed.push(WeighedRun { run: passes.run, limits: Vec::new(), fault });
     }
     let arms: Vec<&Arm> = weighed.iter().flat_map(|one| one.run.arms_of(Role::Subject)).collect();
     output::check_limits(&own, arms.iter().copied())?;
@@ -112,7 +112,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let all = || own.iter().chain(&configured);
     for one in &mut weighed {
         let arms = &one.run.arms;
-        one.budgets.extend(all().filter(|budget| arms.iter().any(|arm| limit_applies(budget, arm))).cloned());
+        one.limits.extend(all().filter(|limit| arms.iter().any(|arm| limit_applies(limit, arm))).cloned());
     }
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
@@ -195,10 +195,10 @@ fn suite(
     let mut suite = Suite::open(sides, run, &CaseSelection::default(), effort, interrupted, work.path())?;
     brought.extend(suite.brought());
     // A limit on a metric that only a later suite brings cannot be parsed yet, and is not one of this suite.
-    let own = args.limit.iter().filter_map(|text| Budget::parse_among(text, brought).ok());
-    let configured = config.budgets(brought).unwrap_or_default();
+    let own = args.limit.iter().filter_map(|text| Limit::parse_among(text, brought).ok());
+    let configured = config.limits(brought).unwrap_or_default();
     suite.record.run.terms.limits =
-        suite.cases.declared.budgets.iter().cloned().chain(own).chain(configured).collect();
+        suite.cases.declared.limits.iter().cloned().chain(own).chain(configured).collect();
     if let Some(store) = paths::open_store(&args.store)? {
         suite.keep_in(store);
     }
@@ -211,8 +211,8 @@ fn suite(
     let result = suite.take();
     drop(work);
     let fault = bench::verb::ended(&suite, result);
-    let budgets = suite.cases.declared.budgets.clone();
-    Ok(WeighedRun { run: suite.record.run, budgets, fault })
+    let limits = suite.cases.declared.limits.clone();
+    Ok(WeighedRun { run: suite.record.run, limits, fault })
 }
 
 fn sampling(args: &RevisionArgs) -> SamplingArgs {

@@ -4,9 +4,9 @@ use super::origins::RegressionOrigin;
 use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, title, verdict_words};
-use scruple_core::budget::{Budget, Kept};
 use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::judge::Estimate;
+use scruple_core::limit::{Kept, Limit};
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
@@ -20,7 +20,7 @@ pub struct WeighedRun {
     /// The run with its readings.
     pub run: Run,
     /// The limits for the run.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
     /// The failure of the run, if it failed.
     pub fault: Option<Fault>,
 }
@@ -95,13 +95,13 @@ impl GateSummary {
         let mut remarks: Vec<Warning> = Vec::new();
         let mut facts = Vec::new();
         for one in weighed {
-            let report = Report::of(&one.run, &[], &one.budgets);
+            let report = Report::of(&one.run, &[], &one.limits);
             let found = gate::findings(&one.run, &report.judged, rules);
             rows.extend(found.into_iter().filter_map(|finding| row(&report, finding)));
             limits.extend(report.checked.iter().map(|checked| {
-                let (kept, accepted) = gate::of_limit(&one.run, checked, &one.budgets, rules);
+                let (kept, accepted) = gate::of_limit(&one.run, checked, &one.limits, rules);
                 CheckedLimit {
-                    text: checked.budget.clone(),
+                    text: checked.limit.clone(),
                     arm: checked.arm.clone(),
                     kept,
                     found: checked.found.clone(),

@@ -51,7 +51,7 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     of.run.sampling.metrics = needed_metrics(&of.gate.gate, &of.run.sampling.metrics);
     let taken = command::verb::take(&of.run)?;
     let fault = why_stopped(taken.result, &taken.writer.fault);
-    let weighed = WeighedRun { run: taken.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.run, limits: taken.limits, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.run.store), &of.run.results)
 }
 
@@ -66,7 +66,7 @@ fn suites(mut of: OfSuites) -> Result<Code, Fault> {
     of.bench.metrics = needed_metrics(&of.gate.gate, &of.bench.metrics);
     let taken = bench::verb::take(&of.bench)?;
     let fault = bench::verb::ended(&taken.suite, taken.result);
-    let weighed = WeighedRun { run: taken.suite.record.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.suite.record.run, limits: taken.limits, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.bench.store), &of.bench.results)
 }
 
@@ -80,7 +80,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
     }
     let taken = load::verb::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
-    let weighed = WeighedRun { run: taken.loading.run, budgets: taken.budgets, fault };
+    let weighed = WeighedRun { run: taken.loading.run, limits: taken.limits, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.load.store), &of.load.results)
 }
 

@@ -20,7 +20,7 @@ use crate::render::export::names;
 use crate::render::output;
 use crate::render::{Report, declared, run_on_terminal};
 use crate::store::RunWriter;
-use scruple_core::budget::Budget;
+use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
 use scruple_measure::command::{Commands, Weigher};
@@ -53,7 +53,7 @@ pub struct FinishedCommands {
     /// How the measurement ended.
     pub result: Result<(), Stop>,
     /// The limits of the command line and of the configuration.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
 }
 
 /// Weighs the commands on this machine and stores the run.
@@ -67,19 +67,19 @@ fn take_here_or_on_farm(
     farm: Option<Farm>,
 ) -> Result<FinishedCommands, Fault> {
     output::check_metrics(&args.sampling.metrics)?;
-    let mut budgets = output::budgets(&args.sampling.limit, &[])?;
+    let mut limits = output::limits(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
-        output::check_no_times(&budgets, &args.sampling.metrics)?;
+        output::check_no_times(&limits, &args.sampling.metrics)?;
     }
     if args.commands.is_empty() {
-        budgets.extend(config.budgets(&[])?);
+        limits.extend(config.limits(&[])?);
     }
     let effort = effort(&args.sampling)?;
     let margin = values::margin(&args.sampling.margin)?;
-    let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
+    let terms = Terms { margin, limits: limits.clone(), ..Terms::default() };
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, config)?;
-    output::check_limits(&budgets, prepared.iter().map(|one| &one.arm))?;
+    output::check_limits(&limits, prepared.iter().map(|one| &one.arm))?;
     if let Output::File(path) = &prepared[0].job.output {
         output::check_writable(path)?;
     }
@@ -109,9 +109,9 @@ fn take_here_or_on_farm(
             &interrupted,
         )?;
         let (run, writer) = measured.store_in(store)?;
-        return Ok(FinishedCommands { run, writer, result: Ok(()), budgets });
+        return Ok(FinishedCommands { run, writer, result: Ok(()), limits });
     }
-    let mut asked = RequestedInstruments::by(&args.sampling.metrics, &budgets);
+    let mut asked = RequestedInstruments::by(&args.sampling.metrics, &limits);
     asked.requested |= args.sampling.requested_peak;
     let weigher = source.into_weigher(&interrupted, &work, &asked);
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
@@ -119,19 +119,19 @@ fn take_here_or_on_farm(
     let result = passes.take(&effort);
     drop(work);
     let CommandPasses { run, writer, .. } = passes;
-    Ok(FinishedCommands { run, writer, result, budgets })
+    Ok(FinishedCommands { run, writer, result, limits })
 }
 
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
-    let FinishedCommands { run, writer, result, budgets } = taken;
+    let FinishedCommands { run, writer, result, limits } = taken;
     let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
-        let report = Report::of(&run, metrics, &budgets);
+        let report = Report::of(&run, metrics, &limits);
         code = output::write(&report, results, footer.as_deref())?;
     }
     match result {
@@ -241,8 +241,8 @@ pub struct RequestedInstruments {
 
 impl RequestedInstruments {
     /// Returns the instruments that are needed for the metrics to show and to limit.
-    pub fn by(metrics: &[String], budgets: &[Budget]) -> RequestedInstruments {
-        let limited = budgets.iter().map(|budget| &budget.metric);
+    pub fn by(metrics: &[String], limits: &[Limit]) -> RequestedInstruments {
+        let limited = limits.iter().map(|limit| &limit.metric);
         let named: Vec<&String> = metrics.iter().chain(limited).filter(|pattern| *pattern != "all").collect();
         let any = |keys: &[&str], names: fn(&str, &str) -> bool| {
             keys.iter().any(|key| named.iter().any(|pattern| names(key, pattern)))

@@ -31,10 +31,10 @@ pub fn compare(
     config: &Config,
     mut farm: Farm,
     (place, chosen, clean): (&str, ChosenVersions, bool),
-    RevisionsRequest { subjects, terms, budgets, .. }: RevisionsRequest,
+    RevisionsRequest { subjects, terms, limits, .. }: RevisionsRequest,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Code, Fault> {
-    output::check_limits(&budgets, chosen.arms(&subjects).iter())?;
+    output::check_limits(&limits, chosen.arms(&subjects).iter())?;
     let mut head = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &[]);
     chosen.remarks.iter().for_each(|(code, text)| head.warn(code, text.clone()));
     let store = paths::open_store(&args.store)?;
@@ -46,7 +46,7 @@ pub fn compare(
         remark_on_break_even(&mut measured.run);
     }
     let (run, writer) = measured.store_in(store)?;
-    verb::conclude(FinishedCommands { run, writer, result: Ok(()), budgets }, &args.results, &args.metrics)
+    verb::conclude(FinishedCommands { run, writer, result: Ok(()), limits }, &args.results, &args.metrics)
 }
 
 /// Weighs both versions on this node. `lock` locks the folder of builds for these launchers; it returns `None` if the

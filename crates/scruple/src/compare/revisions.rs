@@ -30,9 +30,9 @@ use crate::versions::requested_subjects::RequestedSubjects;
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
 use crate::versions::{BuildStarter, SubjectTemplate};
-use scruple_core::budget::Budget;
 use scruple_core::history::{BreakEven, VersionCosts};
 use scruple_core::judge::{self, Judged};
+use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
@@ -62,7 +62,7 @@ pub struct RevisionsRequest {
     /// The terms by which the run is judged.
     pub terms: Terms,
     /// The limits of the command line.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
     /// The time limit of a build step and of a launch.
     pub time_limit: Duration,
 }
@@ -72,7 +72,7 @@ impl RevisionsRequest {
     pub fn by(args: &CompareArgs, config: &Config) -> Result<RevisionsRequest, Fault> {
         output::check_metrics(&args.metrics)?;
         args.results.export.checked(&names(&FORMATS))?;
-        let budgets = output::budgets(&args.limit, &[])?;
+        let limits = output::limits(&args.limit, &[])?;
         let wanted = RequestedSubjects { command: &args.command, bench: false, names: &args.names };
         let subjects: Vec<_> = wanted.subjects(config)?.into_iter().filter(|one| !one.bench).collect();
         if subjects.is_empty() {
@@ -82,9 +82,9 @@ impl RevisionsRequest {
         }
         let sampling = sampling(args);
         let margin = values::margin(&sampling.margin)?;
-        let terms = Terms { margin, limits: budgets.clone(), ..Terms::default() };
+        let terms = Terms { margin, limits: limits.clone(), ..Terms::default() };
         let time_limit = values::duration(&args.build.time_limit)?;
-        Ok(RevisionsRequest { subjects, sampling, terms, budgets, time_limit })
+        Ok(RevisionsRequest { subjects, sampling, terms, limits, time_limit })
     }
 
     /// Returns the settings for weighing this, if builds did not begin clean.
@@ -100,7 +100,7 @@ impl RevisionsRequest {
             terms: self.terms.clone(),
             store: &args.store,
             interrupted,
-            asked: verb::RequestedInstruments::by(&args.metrics, &self.budgets),
+            asked: verb::RequestedInstruments::by(&args.metrics, &self.limits),
             quiet: args.results.json,
             clean: false,
         }
@@ -130,12 +130,12 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     }
     let limit = Some(asked.time_limit);
     let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
-    output::check_limits(&asked.budgets, built.prepared.iter().map(|one| &one.arm))?;
+    output::check_limits(&asked.limits, built.prepared.iter().map(|one| &one.arm))?;
     let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
     let (passes, result) = weighing.weigh(built.prepared, built.remarks)?;
     let CommandPasses { run, writer, .. } = passes;
     verb::conclude(
-        FinishedCommands { run, writer, result, budgets: asked.budgets },
+        FinishedCommands { run, writer, result, limits: asked.limits },
         &args.results,
         &args.metrics,
     )

@@ -2,9 +2,9 @@
 
 use crate::fault::Fault;
 use crate::render::Report;
-use scruple_core::budget::Budget;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
+use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::{Arm, Role};
 
@@ -37,7 +37,7 @@ impl<'a> RunPair<'a> {
     }
 
     /// Compares the runs, taking the differences between their environments into account.
-    pub fn report(&self, metrics: &[String], budgets: &[Budget]) -> Report<'_> {
+    pub fn report(&self, metrics: &[String], limits: &[Limit]) -> Report<'_> {
         let pairs: Vec<Pair<'_>> = self
             .run
             .arms
@@ -52,7 +52,7 @@ impl<'a> RunPair<'a> {
             })
             .collect();
         let environments = Some(Environments::of(self.left, self.right));
-        Report::of_pairs(&self.run, &pairs, metrics, budgets, environments)
+        Report::of_pairs(&self.run, &pairs, metrics, limits, environments)
     }
 }
 

@@ -31,15 +31,15 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     };
     output::check_metrics(&args.metrics)?;
     args.results.export.checked(&names(&FORMATS))?;
-    let budgets = output::budgets(&args.limit, &[])?;
+    let limits = output::limits(&args.limit, &[])?;
     let store = paths::existing_store(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
     let mut both = RunPair::of((reference, run), &left, &right)?;
-    output::check_limits(&budgets, both.run.arms.iter())?;
+    output::check_limits(&limits, both.run.arms.iter())?;
     if let Some(text) = &args.margin {
         both.run.terms.margin = values::margin(text)?;
     }
-    output::write(&both.report(&args.metrics, &budgets), &args.results, None)
+    output::write(&both.report(&args.metrics, &limits), &args.results, None)
 }
 
 /// Whether the store has a run with either name.

@@ -33,13 +33,13 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
         new_run::empty_run(args.amount.seed, args.store.label.as_deref(), verb::terms(args)?, &programs);
     // The command line is checked here, before any node is asked.
     let plan = plan(args, &sides[sides.len() - 1], head.seed)?;
-    let budgets = with_limits_of(&sides, output::budgets(&args.judging.limit, &[])?)?;
+    let limits = with_limits_of(&sides, output::limits(&args.judging.limit, &[])?)?;
     let arms: Vec<_> = sides
         .iter()
         .flat_map(|side| [side.arm(&plan)].into_iter().chain(side.parts(&plan, sides.len() > 1)))
         .collect();
-    output::check_limits(&budgets, arms.iter())?;
-    head.terms.limits.clone_from(&budgets);
+    output::check_limits(&limits, arms.iter())?;
+    head.terms.limits.clone_from(&limits);
     let store = paths::open_store(&args.store)?;
     let interrupted = new_run::interruption_flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
@@ -48,7 +48,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
         hand_out(&mut farm, config, &NodeWork { head: &head, by, versions: None }, &progress, &interrupted)?;
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
-    let report = Report::of(&run, &args.judging.metrics, &budgets);
+    let report = Report::of(&run, &args.judging.metrics, &limits);
     let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
@@ -110,11 +110,11 @@ pub struct NodeLoad {
 pub fn load_on_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<NodeLoad, Fault> {
     let link = beside.map(RemoteServer::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
-    let verb::FinishedLoad { mut loading, loads, stop, budgets } = verb::take(args, link)?;
+    let verb::FinishedLoad { mut loading, loads, stop, limits } = verb::take(args, link)?;
     if let Some(fault) = stop {
         return Err(fault);
     }
-    let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");
+    let errors_limited = limits.iter().any(|limit| limit.metric == "load.errors");
     let failed = match verb::concluded(args, &loads, errors_limited, Code::Fine) {
         Ok(Code::GateFailed) => Some("a limit of the scenario was exceeded, which ended the load".to_owned()),
         Ok(_) => None,

@@ -27,9 +27,9 @@ use crate::render::FORMATS;
 use crate::render::export::{names, writer};
 use crate::render::output;
 use crate::render::{Report, run_on_terminal};
-use scruple_core::budget::Budget;
 use scruple_core::evidence::APART;
 use scruple_core::knee::{KneeSearch, Slo};
+use scruple_core::limit::Limit;
 use scruple_core::metric::metric;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::sample::Reading;
@@ -53,8 +53,8 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     {
         return on_farm::load(args, &config, farm);
     }
-    let FinishedLoad { loading, loads, stop, budgets } = take(args, None)?;
-    let mut report = Report::of(&loading.run, &args.judging.metrics, &budgets);
+    let FinishedLoad { loading, loads, stop, limits } = take(args, None)?;
+    let mut report = Report::of(&loading.run, &args.judging.metrics, &limits);
     report.loads = Some(&loads);
     let footer =
         loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place, output::width()));
@@ -71,7 +71,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     match &loading.writer.fault {
         Some(error) => Err(Fault::not_stored(error)),
         None => {
-            let errors_limited = budgets.iter().any(|budget| budget.metric == "load.errors");
+            let errors_limited = limits.iter().any(|limit| limit.metric == "load.errors");
             concluded(args, &loads, errors_limited, code)
         }
     }
@@ -86,13 +86,13 @@ pub struct FinishedLoad {
     /// Why the load ended early, if it did.
     pub stop: Option<Fault>,
     /// The limits of the command line and of the scenarios.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
 }
 
 /// Loads the servers and stores the run. The servers are on the node of `link`, if there is one.
 pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad, Fault> {
     output::check_metrics(&args.judging.metrics)?;
-    let budgets = output::budgets(&args.judging.limit, &[])?;
+    let limits = output::limits(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
         return Err(Fault::usage(
             "instructions are counted from a server’s start on: give its command after ‘--’, or leave --with instructions out",
@@ -119,9 +119,9 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     let mut arms: Vec<Arm> = sides.iter().map(|side| side.arm(&plan)).collect();
     let several = sides.len() > 1;
     arms.extend(sides.iter().flat_map(|side| side.parts(&plan, several)));
-    let budgets = with_limits_of(&sides, budgets)?;
-    output::check_limits(&budgets, arms.iter())?;
-    run.terms.limits.clone_from(&budgets);
+    let limits = with_limits_of(&sides, limits)?;
+    output::check_limits(&limits, arms.iter())?;
+    run.terms.limits.clone_from(&limits);
     let interrupted = new_run::interruption_flag()?;
     let observed = ObservedServer::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
@@ -139,7 +139,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
         arm.course = Some(page::course(server, &loads));
     }
     loading.keep_with(&page::sections(&loads));
-    Ok(FinishedLoad { loading, loads, stop, budgets })
+    Ok(FinishedLoad { loading, loads, stop, limits })
 }
 
 /// The default margin of a comparison.

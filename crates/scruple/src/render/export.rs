@@ -103,7 +103,7 @@ pub struct FormerExportArgs {
     /// A chart.
     #[arg(long, value_name = "FILE", hide = true)]
     pub export_svg: Option<PathBuf>,
-    /// Budgets as tests.
+    /// Limits as tests.
     #[arg(long, value_name = "FILE", hide = true)]
     pub junit: Option<PathBuf>,
     /// A row for each metric.

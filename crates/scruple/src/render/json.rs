@@ -3,11 +3,11 @@
 use super::Report;
 use crate::inspect::report::memory;
 use crate::load::report::json;
-use scruple_core::budget::{Budget, Checked};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::{shown, steers};
 use scruple_core::judge::{GrowthFit, Judged, bench_cases, estimate, headlines, pooled};
+use scruple_core::limit::{Checked, Limit};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -60,8 +60,8 @@ pub(crate) struct RunHead<'a> {
     looks: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[Budget]>::is_empty")]
-    limits: &'a [Budget],
+    #[serde(skip_serializing_if = "<[Limit]>::is_empty")]
+    limits: &'a [Limit],
 }
 
 /// The fields that describe an arm, which are the same in every document.

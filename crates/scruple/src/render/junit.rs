@@ -2,8 +2,8 @@
 
 use super::Report;
 use maud::{Markup, html};
-use scruple_core::budget::{Checked, Kept};
 use scruple_core::harmless_text::plain_lines;
+use scruple_core::limit::{Checked, Kept};
 use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};
 
@@ -73,7 +73,7 @@ fn tests(report: &Report<'_>, arm: &Arm) -> Vec<(Markup, TestOutcome)> {
     if mine.is_empty() {
         return vec![test(&arm.name, Some(seconds), TestOutcome::Passed)];
     }
-    let named = |checked: &Checked| format!("{}: {}", arm.name, checked.budget);
+    let named = |checked: &Checked| format!("{}: {}", arm.name, checked.limit);
     mine.into_iter().map(|checked| test(&named(checked), Some(seconds), ending(checked))).collect()
 }
 

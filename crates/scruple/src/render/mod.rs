@@ -25,10 +25,10 @@ pub mod svg;
 use crate::load::windows::Loads;
 use document_table::Markup;
 use export::Formats;
-use scruple_core::budget::{Budget, Checked, Kept, LimitedValue, check};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair};
+use scruple_core::limit::{Checked, Kept, Limit, LimitedValue, check};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
@@ -78,8 +78,8 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Judges a run whose arms were measured in the same blocks.
-    pub fn of(run: &'a Run, metrics: &[String], budgets: &[Budget]) -> Report<'a> {
-        Report::of_pairs(run, &judge::pairs(run), metrics, budgets, None)
+    pub fn of(run: &'a Run, metrics: &[String], limits: &[Limit]) -> Report<'a> {
+        Report::of_pairs(run, &judge::pairs(run), metrics, limits, None)
     }
 
     /// Judges these pairs of arms. If the references come from another run, `environments` relates the environments of
@@ -88,7 +88,7 @@ impl<'a> Report<'a> {
         run: &'a Run,
         pairs: &[Pair<'_>],
         metrics: &[String],
-        budgets: &[Budget],
+        limits: &[Limit],
         environments: Option<Environments>,
     ) -> Report<'a> {
         let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
@@ -123,32 +123,32 @@ impl<'a> Report<'a> {
             environments,
             over_nodes,
         };
-        report.checked = report.check(budgets, pairs);
+        report.checked = report.check(limits, pairs);
         report
     }
 
-    fn check(&self, budgets: &[Budget], pairs: &[Pair<'_>]) -> Vec<Checked> {
+    fn check(&self, limits: &[Limit], pairs: &[Pair<'_>]) -> Vec<Checked> {
         let mut checked = Vec::new();
         let several = self.run.arms_of(Role::Subject).count() > 1;
         // Arms are compared by address, because an arm of an earlier run may have the same name.
         let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
-        for budget in budgets {
-            let key = &budget.metric;
+        for limit in limits {
+            let key = &limit.metric;
             let metric = metric_of(self.run, key);
-            let relative = budget.limit.is_relative() && budget.against.is_none();
-            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(budget, arm)).collect();
+            let relative = limit.bound.is_relative() && limit.against.is_none();
+            let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(limit, arm)).collect();
             // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
             let exempt = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
             // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
             let only_exempt = relative && arms.iter().all(|arm| exempt(arm));
             for arm in arms.into_iter().filter(|arm| only_exempt || !exempt(arm)) {
-                let with_case = self.against_case(budget, arm);
-                let judged = match budget.against {
+                let with_case = self.against_case(limit, arm);
+                let judged = match limit.against {
                     Some(_) => with_case.as_ref(),
                     None => self.judged_of(&arm.name, key),
                 };
                 checked.push(check(
-                    budget,
+                    limit,
                     &arm.name,
                     &metric,
                     self.limited_value(arm, key),
@@ -170,16 +170,16 @@ impl<'a> Report<'a> {
         Some(LimitedValue { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
-    /// Returns the comparison of an arm with the case that a budget names, at the same version.
-    fn against_case(&self, budget: &Budget, arm: &Arm) -> Option<Judged> {
-        let name = budget.against.as_ref()?;
+    /// Returns the comparison of an arm with the case that a limit names, at the same version.
+    fn against_case(&self, limit: &Limit, arm: &Arm) -> Option<Judged> {
+        let name = limit.against.as_ref()?;
         let full = arm.version.as_ref().map_or(name.clone(), |version| format!("{name} @{version}"));
         let reference = self.run.arms_of(Role::Subject).find(|other| other.name == full)?;
         let tares = tare_of(self.run, reference).zip(tare_of(self.run, arm));
         let pair = Pair { reference, arm, paired: true, tares, nodes: Nodes::of(self.run) };
         judge::compare_pairs(&[pair], &self.run.terms)
             .into_iter()
-            .find(|judged| judged.metric == budget.metric)
+            .find(|judged| judged.metric == limit.metric)
     }
 
     /// Whether the arms are cases of bench programs.
@@ -225,12 +225,12 @@ impl<'a> Report<'a> {
 
 /// Whether a limit applies to an arm, by the arm's name with or without its version. A limit for all arms applies to
 /// subjects only.
-pub fn limit_applies(budget: &Budget, arm: &Arm) -> bool {
-    if arm.role != Role::Subject && (arm.role != Role::Part || budget.arm == "*") {
+pub fn limit_applies(limit: &Limit, arm: &Arm) -> bool {
+    if arm.role != Role::Subject && (arm.role != Role::Part || limit.arm == "*") {
         return false;
     }
     let plain = arm.version.as_ref().and_then(|version| arm.name.strip_suffix(version)?.strip_suffix(" @"));
-    budget.applies_to(&arm.name) || plain.is_some_and(|name| budget.applies_to(name))
+    limit.applies_to(&arm.name) || plain.is_some_and(|name| limit.applies_to(name))
 }
 
 /// Whether the arms are servers under load.

@@ -4,8 +4,8 @@ use super::export;
 use super::{FORMATS, Report, json, limit_applies, run_on_terminal};
 use crate::cli::ResultArgs;
 use crate::fault::{Code, Fault};
-use scruple_core::budget::Budget;
 use scruple_core::harmless_text::{for_terminal, plain_lines};
+use scruple_core::limit::Limit;
 use scruple_core::metric::{METRICS, Metric, Pass, suggestion};
 use scruple_core::subject::Arm;
 use scruple_measure::runtimes::Runtime;
@@ -29,23 +29,20 @@ pub fn check_metrics(asked: &[String]) -> Result<(), Fault> {
 }
 
 /// Parses the limits of the command line.
-pub fn budgets(texts: &[String], brought: &[Metric]) -> Result<Vec<Budget>, Fault> {
-    texts.iter().map(|text| Budget::parse_among(text, brought).map_err(Fault::usage)).collect()
+pub fn limits(texts: &[String], brought: &[Metric]) -> Result<Vec<Limit>, Fault> {
+    texts.iter().map(|text| Limit::parse_among(text, brought).map_err(Fault::usage)).collect()
 }
 
 /// Checks that every limit applies to some arm, since otherwise it would always be kept.
-pub fn check_limits<'a>(
-    budgets: &[Budget],
-    arms: impl Iterator<Item = &'a Arm> + Clone,
-) -> Result<(), Fault> {
-    match budgets.iter().find(|budget| !arms.clone().any(|arm| limit_applies(budget, arm))) {
+pub fn check_limits<'a>(limits: &[Limit], arms: impl Iterator<Item = &'a Arm> + Clone) -> Result<(), Fault> {
+    match limits.iter().find(|limit| !arms.clone().any(|arm| limit_applies(limit, arm))) {
         None => Ok(()),
-        Some(budget) => {
+        Some(limit) => {
             let names: Vec<String> = arms.map(|arm| format!("‘{}’", arm.name)).collect();
             Err(Fault::usage(format!(
                 "the limit ‘{}’ is for ‘{}’, but there is no such arm: there are {}",
-                budget.text,
-                budget.arm,
+                limit.text,
+                limit.arm,
                 names.join(", ")
             )))
         }
@@ -53,8 +50,8 @@ pub fn check_limits<'a>(
 }
 
 /// Checks that no time is to be shown or limited in a run with `--count-only`, which measures none.
-pub fn check_no_times(budgets: &[Budget], metrics: &[String]) -> Result<(), Fault> {
-    let limited = budgets.iter().map(|budget| (&budget.metric, &budget.text));
+pub fn check_no_times(limits: &[Limit], metrics: &[String]) -> Result<(), Fault> {
+    let limited = limits.iter().map(|limit| (&limit.metric, &limit.text));
     let named = metrics.iter().map(|pattern| (pattern, pattern));
     let timed = |pattern: &str| {
         let mut meant = METRICS.iter().filter(|metric| metric.matches(pattern)).peekable();

@@ -12,9 +12,9 @@ use crate::fault::Fault;
 use crate::inspect::report::memory;
 use crate::load::report::terminal;
 use anstyle::Style;
-use scruple_core::budget::Kept;
 use scruple_core::gate::without_version;
 use scruple_core::judge::{Estimate, declaration};
+use scruple_core::limit::Kept;
 use scruple_core::metric::Quality;
 use scruple_core::sample::Sample;
 use scruple_core::sorting;
@@ -311,7 +311,7 @@ fn checked(report: &Report<'_>, width: usize, out: &mut String) {
             Kept::No => (BAD, "EXCEEDED", format!("by ‘{arm}’, which has {found}")),
             Kept::CantTell => (OPEN, "can’t tell", format!("for ‘{arm}’: {found}")),
         };
-        let line = wrap(&format!("Limit {}: {word} {rest}", checked.budget), width).replace('\n', "\n  ");
+        let line = wrap(&format!("Limit {}: {word} {rest}", checked.limit), width).replace('\n', "\n  ");
         let _ = writeln!(out, "{}", line.replacen(word, &format!("{style}{word}{style:#}"), 1));
     }
     let kept = report.checked.iter().filter(|checked| checked.kept == Kept::Yes).count();

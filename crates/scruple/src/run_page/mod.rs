@@ -22,8 +22,8 @@ use crate::render::page::{
 };
 use crate::render::sentence as words;
 use crate::render::sentence::measure;
-use scruple_core::budget::Kept;
 use scruple_core::judge;
+use scruple_core::limit::Kept;
 use scruple_core::run::{Run, RunState, Warning};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
@@ -221,7 +221,7 @@ fn limits(report: &Report<'_>) -> Vec<SectionPart> {
             Kept::CantTell => ("can’t tell", Tone::Open),
         };
         vec![
-            Cell::text(sentence(&checked.budget)),
+            Cell::text(sentence(&checked.limit)),
             Cell::code(name(&checked.arm)),
             Cell::toned(word, tone),
             Cell::text(sentence(&checked.found)),

@@ -3,8 +3,8 @@
 use super::too_many_cases::TightBudget;
 use super::{BenchSide, readings};
 use crate::store::add_readings;
-use scruple_core::budget::Budget;
 use scruple_core::judge;
+use scruple_core::limit::Limit;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, Case, LoopKind};
 use scruple_core::run::Run;
@@ -41,7 +41,7 @@ impl CaseSelection {
 #[derive(Default)]
 pub struct Declared {
     /// The limits of cases.
-    pub budgets: Vec<Budget>,
+    pub limits: Vec<Limit>,
     /// The names of all cases.
     pub names: Vec<String>,
     /// Whether `names` is complete. A list that takes too long for the budget is not read to its end.

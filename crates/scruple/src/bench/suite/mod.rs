@@ -185,7 +185,7 @@ impl Suite {
             starting += started;
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
-                declared.budgets.extend(readings::budgets_of(
+                declared.limits.extend(readings::limits_of(
                     &case,
                     threads,
                     label.as_deref(),

@@ -1,12 +1,12 @@
-//! Converts replies of bench programs into readings, and declared budgets into limits.
+//! Converts replies of bench programs into readings, and the limits that cases declare.
 
 use super::cases::arm_name;
 use super::counting::declaration;
 use super::neighbours::CoreState;
-use scruple_core::budget::{Budget, Limit};
 use scruple_core::judge::bench_cases::{BESIDE, WAITED, WITNESS};
 use scruple_core::judge::clock::CYCLE;
 use scruple_core::judge::shared_core::ADDITIONS;
+use scruple_core::limit::{Bound, Limit};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Hello, LooseNumber, OnceReply};
 use scruple_core::run::Run;
@@ -107,43 +107,43 @@ fn jain(values: &[f64]) -> f64 {
 }
 
 /// Returns the limits that a case declares. An invalid limit causes a remark instead of an error.
-pub(crate) fn budgets_of(
+pub(crate) fn limits_of(
     case: &Case,
     threads: u32,
     label: Option<&str>,
     hello: &Hello,
     run: &mut Run,
-) -> Vec<Budget> {
+) -> Vec<Limit> {
     let arm = arm_name(case, threads, label);
     let own = || hello.counters.iter().chain(&case.readings).map(declaration);
-    let mut budgets = Vec::new();
+    let mut limits = Vec::new();
     for (key, declared) in &case.budgets {
         let unit = metric(key).cloned().or_else(|| own().find(|metric| metric.key == key.as_str()));
         let unit = unit.map_or(Unit::Count, |metric| metric.unit);
         let against = declared.against.clone().filter(|name| name != "baseline");
-        for (bound, least) in [(&declared.max, false), (&declared.min, true)] {
-            let Some(bound) = bound else { continue };
-            match limit(&unit, bound, least) {
-                Ok(limit) => {
+        for (declared_bound, least) in [(&declared.max, false), (&declared.min, true)] {
+            let Some(declared_bound) = declared_bound else { continue };
+            match bound(&unit, declared_bound, least) {
+                Ok(bound) => {
                     let sign = if least { '>' } else { '<' };
                     let other = against.as_ref().map_or(String::new(), |name| format!(" against ‘{name}’"));
-                    let text = format!("{key}{sign}{bound}{other}");
+                    let text = format!("{key}{sign}{declared_bound}{other}");
                     let (arm, metric, against) = (arm.clone(), key.clone(), against.clone());
-                    budgets.push(Budget { arm, metric, limit, against, text });
+                    limits.push(Limit { arm, metric, bound, against, text });
                 }
                 Err(why) => {
-                    run.warn("budget", format!("the budget of ‘{arm}’ for {key} cannot be read: {why}"));
+                    run.warn("budget", format!("the limit of ‘{arm}’ for {key} cannot be read: {why}"));
                 }
             }
         }
     }
-    budgets
+    limits
 }
 
-fn limit(unit: &Unit, bound: &Parameter, least: bool) -> Result<Limit, String> {
-    let absolute = |value: f64| if least { Limit::AtLeast(value) } else { Limit::AtMost(value) };
-    let relative = |ratio: f64| if least { Limit::AtLeastTimes(ratio) } else { Limit::AtMostTimes(ratio) };
-    match bound {
+fn bound(unit: &Unit, declared: &Parameter, least: bool) -> Result<Bound, String> {
+    let absolute = |value: f64| if least { Bound::AtLeast(value) } else { Bound::AtMost(value) };
+    let relative = |ratio: f64| if least { Bound::AtLeastTimes(ratio) } else { Bound::AtMostTimes(ratio) };
+    match declared {
         Parameter::Number(number) => Ok(absolute(*number)),
         Parameter::Text(text) => match text.strip_suffix('%') {
             Some(percent) => percent

@@ -3,9 +3,9 @@
 use crate::check::summary::GateSummary;
 use crate::render::junit::{TestOutcome, document, failures_and_errors};
 use maud::{Markup, html};
-use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::plain_lines;
+use scruple_core::limit::Kept;
 
 /// Writes the tests. A test without a decision is an error, because it did not pass.
 pub fn text(summary: &GateSummary) -> String {

@@ -4,9 +4,9 @@ use super::terminal::words;
 use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
-use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::plain;
+use scruple_core::limit::Kept;
 use std::fmt::Write as _;
 
 /// The largest numbers of unfolded and of folded rows in a comment.

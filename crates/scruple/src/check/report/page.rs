@@ -9,8 +9,8 @@ use crate::render::page::{
 };
 use crate::run_page::several::unique;
 use crate::run_page::{capital, of_run, page};
-use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
+use scruple_core::limit::Kept;
 
 /// Writes the page as HTML.
 pub fn text(summary: &GateSummary, weighed: &[WeighedRun]) -> String {

@@ -5,8 +5,8 @@ use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
-use scruple_core::budget::Kept;
 use scruple_core::gate::GateOutcome;
+use scruple_core::limit::Kept;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

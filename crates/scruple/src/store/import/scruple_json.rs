@@ -4,8 +4,8 @@
 use super::{ImportError, Imported, clean, moment};
 use crate::render::json::SCHEMA;
 use crate::store::{StoredHistory, StoredVersion};
-use scruple_core::budget::Budget;
 use scruple_core::history::Version;
+use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms, Warning};
@@ -94,7 +94,7 @@ struct RunFields {
     #[serde(default)]
     reference: Option<String>,
     #[serde(default)]
-    limits: Vec<Budget>,
+    limits: Vec<Limit>,
 }
 
 #[derive(Deserialize)]
@@ -202,9 +202,9 @@ fn check_versions(versions: &[Version], arms: &[Arm]) -> Result<(), ImportError>
     }
 }
 
-fn limit(one: Budget) -> Budget {
+fn limit(one: Limit) -> Limit {
     let against = one.against.map(|case| clean(&case));
-    Budget { arm: clean(&one.arm), metric: clean(&one.metric), text: clean(&one.text), against, ..one }
+    Limit { arm: clean(&one.arm), metric: clean(&one.metric), text: clean(&one.text), against, ..one }
 }
 
 fn arm(one: ArmFields) -> Result<Arm, ImportError> {
