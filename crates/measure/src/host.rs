@@ -62,6 +62,12 @@ pub fn load() -> f64 {
     read("/proc/loadavg").split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
 }
 
+/// The name of this machine in its network, without white space; empty if it cannot be read.
+pub fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.split_whitespace().collect()
+}
+
 /// A digest of a file's contents, to distinguish builds: XXH64 with seed 0, in hexadecimal. Interpreters have a hundred
 /// megabytes, which a digest by bytes takes longer to read than a first answer may take.
 pub fn file_digest(path: &Path) -> Option<String> {

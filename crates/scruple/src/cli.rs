@@ -9,6 +9,7 @@ use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
 use crate::explain::args::ExplainArgs;
 use crate::farm::args::UnitArgs;
+use crate::fault::Fault;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
@@ -17,8 +18,10 @@ use crate::run_page::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::store::args::StoreVerb;
 use crate::trend::args::TrendArgs;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -126,9 +129,30 @@ pub fn description() -> Command {
 }
 
 /// Parses the command line. For help, the version and usage errors, it prints a text and ends the process.
-pub fn parse() -> Cli {
-    let matches = description().get_matches();
-    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+///
+/// # Errors
+/// A variable that replaces an option is empty. The parser would blame the option, which the user did not give.
+pub fn parse() -> Result<Cli, Fault> {
+    let parsed = description().try_get_matches();
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => Ok(cli),
+        Err(error) if is_about_empty_store_variable(&error) => Err(Fault::usage(
+            "the variable SCRUPLE_STORE is empty: unset it, or set it to a file or to postgres://USER@HOST/DATABASE",
+        )),
+        Err(error) => error.exit(),
+    }
+}
+
+/// Whether an error is about the variable of `--store`, and not about the option itself.
+fn is_about_empty_store_variable(error: &clap::Error) -> bool {
+    let about_store = matches!(
+        error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(option)) if option.starts_with("--store")
+    );
+    let is_option = |word: OsString| word.to_str().is_some_and(|word| word.starts_with("--store"));
+    about_store
+        && std::env::var_os("SCRUPLE_STORE").is_some_and(|value| value.is_empty())
+        && !std::env::args_os().any(is_option)
 }
 
 /// Returns the present name of a command, if the word is a former name.

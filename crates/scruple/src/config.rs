@@ -18,7 +18,7 @@ pub struct ConfigFile {
     command: Vec<CommandEntry>,
     #[serde(default)]
     bench: Vec<BenchEntry>,
-    /// Earlier versions called this table `[budgets]`.
+    /// The table is also read under its former name, `[budgets]`.
     #[serde(default, alias = "budgets")]
     limits: BTreeMap<String, LimitEntry>,
     #[serde(default)]

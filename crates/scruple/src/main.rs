@@ -45,7 +45,10 @@ fn main() -> ExitCode {
         return ExitCode::from(complain(&fault) as u8);
     }
     end_at_defects();
-    let cli = cli::parse();
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(fault) => return ExitCode::from(complain(&fault) as u8),
+    };
     cli.color.choose();
     ExitCode::from(carry_out(cli.verb).unwrap_or_else(|fault| complain(&fault)) as u8)
 }

@@ -113,11 +113,14 @@ fn provenance(programs: &[&Path]) -> Provenance {
     provenance
 }
 
-/// Adds a warning if the file of a program is no longer the one with which the run began. Its readings may then be of two
-/// programs.
+/// Whether a file is no longer the one that had this digest. What was measured of it may then be of two programs.
+pub fn has_changed(path: &Path, digest: Option<&str>) -> bool {
+    host::file_digest(path).as_deref() != digest
+}
+
+/// Adds a warning if the file of a program is no longer the one with which the run began.
 pub fn warn_of_changed_programs(run: &mut Run) {
-    let is_changed =
-        |(path, digest): &(&String, &String)| host::file_digest(Path::new(path)).as_ref() != Some(*digest);
+    let is_changed = |(path, digest): &(&String, &String)| has_changed(Path::new(path), Some(digest));
     let all = run.provenance.programs.iter();
     let changed: Vec<String> = all.filter(is_changed).map(|(path, _)| format!("‘{}’", plain(path))).collect();
     if changed.is_empty() {

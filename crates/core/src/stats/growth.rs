@@ -107,7 +107,8 @@ impl fmt::Display for GrowthForm {
 pub struct Growth {
     /// The form g that fits best; the constant where no growth can be shown.
     pub form: GrowthForm,
-    /// The part of the cost that does not grow; where no form fits or none is known, the cost of the smallest size.
+    /// The part of the cost that does not grow. Where the form is unknown, and where rising costs fit no form, the cost
+    /// of the smallest size; where costs fall, the constant that fits them best.
     pub intercept: f64,
     /// The increase of the cost when g(n) grows by 1: for one more unit (linear), for a doubling (logarithmic).
     pub slope: f64,

@@ -137,7 +137,7 @@ fn failure(folder: &UnitFolder, names: &[String]) -> Result<(), Fault> {
     for name in names {
         if let Some(UnitFailure { node, of_program, why }) = folder.failure(name)? {
             let message = format!(
-                "a unit of the farm failed on {node}: {why}; what it wrote is in ‘{}’. The same command continues",
+                "a unit of the farm failed on {node}; what it wrote is in ‘{}’, and the same command continues: {why}",
                 folder.path().join("logs").display()
             );
             return Err(if of_program { Fault::program(message) } else { Fault::usage(message) });

@@ -26,6 +26,7 @@ use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
 use scruple_core::sorting;
+use scruple_measure::host::host_name;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -150,11 +151,6 @@ pub fn result(node: &str, found: UnitOutcome) -> UnitResult {
 /// Returns the provenance of this node.
 pub fn this_machine() -> Provenance {
     new_run::empty_run(None, None, Terms::default(), &[]).provenance
-}
-
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }
 
 /// Locks this machine's folder of builds. Waits while another unit holds the lock, for example one whose node was

@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::versions::artefacts::publish;
 use scruple_core::sorting;
+use scruple_measure::host::host_name;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -105,8 +106,7 @@ impl UnitFolder {
 
     fn partial(&self, path: &Path, text: &str) -> Result<PathBuf, Fault> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let partial = self.path.join("tmp").join(format!("{name}.{}.{}", host.trim(), std::process::id()));
+        let partial = self.path.join("tmp").join(format!("{name}.{}.{}", host_name(), std::process::id()));
         let write = || -> std::io::Result<()> {
             let mut file = fs::File::create(&partial)?;
             file.write_all(text.as_bytes())?;

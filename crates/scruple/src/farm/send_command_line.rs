@@ -98,9 +98,9 @@ pub fn hand_out(
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
-    environment::store(&mut provenance);
+    environment::record(&mut provenance);
     let environment: BTreeMap<String, String> =
-        sorting::map(environment::stored(&provenance).into_iter().map(|(name, value)| {
+        sorting::map(environment::recorded(&provenance).into_iter().map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
         }));
     let programs = head.provenance.programs.clone();

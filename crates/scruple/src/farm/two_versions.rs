@@ -8,15 +8,15 @@ use crate::fault::Fault;
 use crate::git::Repository;
 use crate::versions::SubjectTemplate;
 use crate::versions::build::VersionBuilder;
+use crate::versions::cache;
 use crate::versions::source::key;
-use crate::versions::two_revisions::{Built, ChosenVersions, Remarks, changed, prepare, ready, tree};
+use crate::versions::two_revisions::{
+    Built, ChosenVersions, Remarks, changed, not_built, prepare, ready, tree,
+};
 use scruple_core::metric::Pass;
 use scruple_core::sample::Figure;
 use std::collections::HashSet;
 use std::time::Duration;
-
-/// The number of lines of a failed build that the error message contains.
-const LINES: usize = 3;
 
 /// What nodes need in order to build and weigh two versions.
 pub struct VersionsForNodes {
@@ -89,9 +89,7 @@ pub fn fetch(
             BuiltBy::Unit(unit) => match outcome(unit)? {
                 UnitOutcome::Built(artefacts) => artefacts,
                 UnitOutcome::NotBuilt { why, log, .. } => {
-                    let lines: Vec<&str> = log.trim().lines().collect();
-                    let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
-                    return Err(Fault::program(format!("‘{label}’ cannot be weighed: {why}: {last}")));
+                    return Err(not_built(label, &why, "its log", &cache::last_lines(&log)));
                 }
                 _ => return Err(Fault::internal("a unit that was to build a version has weighed some")),
             },

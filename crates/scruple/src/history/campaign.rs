@@ -113,7 +113,7 @@ impl Campaign {
             instruments: Instruments {
                 weigher: weighing.weigher,
                 benches: Benches::new(weighing.work, weighing.instructions, interrupted.clone(), time_limit),
-                environment: environment::stored(&history.run.provenance),
+                environment: environment::recorded(&history.run.provenance),
                 time_limit,
                 instructions: weighing.instructions,
                 requested: weighing.requested,

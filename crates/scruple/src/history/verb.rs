@@ -65,7 +65,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         ReadingSource::Script(_) => new_run::scripted_run(effort.seed, label, terms),
         ReadingSource::Machine(_) => {
             let mut run = new_run::empty_run(effort.seed, label, terms, &[]);
-            environment::store(&mut run.provenance);
+            environment::record(&mut run.provenance);
             run
         }
     };

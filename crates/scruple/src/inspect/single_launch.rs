@@ -68,7 +68,7 @@ impl ProgramFile {
     /// Returns an error if the file has changed since: launches are then of two programs, and the code of the first is
     /// gone.
     pub fn require_same(&self) -> Result<(), Fault> {
-        if host::file_digest(&self.path) == self.digest {
+        if !new_run::has_changed(&self.path, self.digest.as_deref()) {
             return Ok(());
         }
         Err(Fault::program(format!(

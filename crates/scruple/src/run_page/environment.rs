@@ -1,7 +1,7 @@
 //! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
 use crate::render::Report;
-use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, sentence};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, harmless_sentence};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
@@ -16,7 +16,7 @@ pub fn section(run: &Run) -> Section {
     let rows = facts(&run.provenance)
         .into_iter()
         .chain(seed)
-        .map(|(what, text)| vec![Cell::text(what), Cell::text(sentence(&text))]);
+        .map(|(what, text)| vec![Cell::text(what), Cell::text(harmless_sentence(&text))]);
     let table = Table {
         label: "Where it was measured".to_owned(),
         head: vec![ColumnHeading::text(""), ColumnHeading::text("")],
@@ -33,24 +33,24 @@ pub fn section(run: &Run) -> Section {
 /// Makes the section about the differences between two environments, and what they mean for the metrics.
 pub fn differences(report: &Report<'_>) -> Option<Section> {
     let environments = report.environments.as_ref()?;
-    let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| sentence(text));
+    let text = |text: &Option<String>| text.as_ref().map_or("–".to_owned(), |text| harmless_sentence(text));
     let mut rows: Vec<Vec<Cell>> = environments
         .differences
         .iter()
         .map(|one| {
             vec![
-                Cell::text(sentence(&one.name)),
+                Cell::text(harmless_sentence(&one.name)),
                 Cell::text(text(&one.reference)),
                 Cell::text(text(&one.run)),
             ]
         })
         .collect();
     rows.extend(environments.commands.iter().map(|[reference, run]| {
-        let [reference, run] = [reference, run].map(|command| Cell::code(sentence(command)));
+        let [reference, run] = [reference, run].map(|command| Cell::code(harmless_sentence(command)));
         vec![Cell::text("the command"), reference, run]
     }));
     let mut parts: Vec<SectionPart> =
-        report.preface().iter().map(|line| SectionPart::Words(sentence(line))).collect();
+        report.preface().iter().map(|line| SectionPart::Words(harmless_sentence(line))).collect();
     let label = "What differs in the environment".to_owned();
     if !rows.is_empty() {
         let head = ["What", "Reference", "The other run"].map(ColumnHeading::text).into();

@@ -5,7 +5,8 @@ use super::what;
 use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    Axis, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Section, SectionPart, name, sentence,
+    Axis, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Section, SectionPart, harmless_name,
+    harmless_sentence,
 };
 use crate::render::scaling::THREADS;
 use crate::render::sentence::form_in;
@@ -77,7 +78,9 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         .enumerate()
         .map(|(place, version)| Layer {
             arm: place,
-            name: version.map_or("measured".to_owned(), |version| format!("measured @{}", name(version))),
+            name: version
+                .map_or("measured".to_owned(), |version| format!("measured @{}", harmless_name(version))),
+            code: false,
             shape: LayerShape::Points,
             pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
         })
@@ -87,26 +90,28 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         let curve = (0..=STEPS)
             .map(|step| at(step as f64 / STEPS as f64))
             .filter_map(|n| Some(ChartPoint::at(n, growth.at(n)?)));
-        let family = if fit.family.is_empty() { String::new() } else { format!(" of {}", name(&fit.family)) };
+        let family =
+            if fit.family.is_empty() { String::new() } else { format!(" of {}", harmless_name(&fit.family)) };
         Layer {
             arm: (versions.len() + place) % COLOURS,
             name: match growth.form {
                 GrowthForm::Constant => format!("no growth{family}"),
                 form => format!("{}{family}", form_in(form, parameter)),
             },
+            code: false,
             shape: LayerShape::Line,
             pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
         }
     }));
     let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
-    let lines = fits.iter().map(|fit| sentence(&crate::render::sentence::growth_line(fit)));
+    let lines = fits.iter().map(|fit| harmless_sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {
         name: slug(&format!("{}-growth-{parameter}", what(key))),
-        title: format!("{} by {}", super::capital(&what(key)), name(parameter)),
+        title: format!("{} by {}", super::capital(&what(key)), harmless_name(parameter)),
         note: String::new(),
         label: lines.collect::<Vec<_>>().join(" "),
         drawn: Drawn::Plot(Plot {
-            x: Axis::new(name(parameter), Unit::Count, scale(wide)),
+            x: Axis::new(harmless_name(parameter), Unit::Count, scale(wide)),
             y: Axis::new(what(key), unit, scale(tall)),
             shade: None,
             column: None,

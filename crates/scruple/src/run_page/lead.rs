@@ -2,7 +2,7 @@
 
 use super::matrix::effect_alone;
 use super::{capital, what};
-use crate::render::page::{Span, Tone, name, sentence, tone};
+use crate::render::page::{Span, Tone, harmless_name, harmless_sentence, tone};
 use crate::render::sentence as words;
 use crate::render::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
@@ -33,7 +33,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
         [] => alone(report),
         [one] => {
             let sentences = words::verdicts(report).pop().unwrap_or_default();
-            vec![Span::new(sentence(sentences.trim_end_matches('.')), tone(&one.comparison))]
+            vec![Span::new(harmless_sentence(sentences.trim_end_matches('.')), tone(&one.comparison))]
         }
         few if few.len() <= MOST => one_by_one(few),
         many => counted(many),
@@ -49,7 +49,7 @@ pub fn detail(report: &Report<'_>) -> Vec<String> {
     let sentences = words::verdicts(report);
     match sentences.len() {
         0 | 1 => Vec::new(),
-        few if few <= MOST => sentences.iter().map(|one| sentence(one)).collect(),
+        few if few <= MOST => sentences.iter().map(|one| harmless_sentence(one)).collect(),
         _ => Vec::new(),
     }
 }
@@ -66,7 +66,7 @@ fn alone(report: &Report<'_>) -> Vec<Span> {
     };
     let key = report.shown.iter().find(|key| arm.sample(key).is_some());
     let Some((key, sample)) = key.and_then(|key| Some((key, arm.sample(key)?))) else {
-        return vec![Span::plain(format!("Nothing could be read of ‘{}’", name(&arm.name)))];
+        return vec![Span::plain(format!("Nothing could be read of ‘{}’", harmless_name(&arm.name)))];
     };
     let Some(estimate) = report.estimate(arm, key) else { return Vec::new() };
     let value = |value: f64| quantity(value, &sample.unit);
@@ -75,7 +75,7 @@ fn alone(report: &Report<'_>) -> Vec<Span> {
         .map_or(String::new(), |interval| format!(" [{}, {}]", value(interval.low), value(interval.high)));
     vec![Span::plain(format!(
         "‘{}’ takes {}{interval} of {}",
-        name(&arm.name),
+        harmless_name(&arm.name),
         value(estimate.value),
         what(key)
     ))]
@@ -90,7 +90,7 @@ fn range(report: &Report<'_>, arms: &[&Arm]) -> Option<String> {
     let ((least, cheapest), (most, dearest)) = (known.first()?, known.last()?);
     let unit = &cheapest.sample(key)?.unit;
     let (least, most) = (quantity(*least, unit), quantity(*most, unit));
-    let (cheapest, dearest) = (name(&cheapest.name), name(&dearest.name));
+    let (cheapest, dearest) = (harmless_name(&cheapest.name), harmless_name(&dearest.name));
     Some(format!(", from {least} (‘{cheapest}’) to {most} (‘{dearest}’) of {}", what(key)))
 }
 
@@ -109,7 +109,7 @@ fn growth(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
     match lines.as_slice() {
         [line] => {
             let line = line.trim_start_matches("Growth: ");
-            vec![Span::plain(format!("{} ", capital(&sentence(line))))]
+            vec![Span::plain(format!("{} ", capital(&harmless_sentence(line))))]
         }
         _ => Vec::new(),
     }
@@ -159,14 +159,18 @@ fn one_by_one(few: &[&Judged]) -> Vec<Span> {
     let mut spans = Vec::new();
     match versions {
         Some((version, reference)) => {
-            spans.push(Span::plain(format!("‘{}’ against ‘{}’: ", name(version), name(reference))));
+            spans.push(Span::plain(format!(
+                "‘{}’ against ‘{}’: ",
+                harmless_name(version),
+                harmless_name(reference)
+            )));
         }
-        None if common => spans.push(Span::plain(format!("Against ‘{}’: ", name(reference)))),
+        None if common => spans.push(Span::plain(format!("Against ‘{}’: ", harmless_name(reference)))),
         None => {}
     }
     let named = |arm: &str| match (versions, arm.rsplit_once(" @")) {
-        (Some(_), Some((subject, _))) => name(subject),
-        _ => name(arm),
+        (Some(_), Some((subject, _))) => harmless_name(subject),
+        _ => harmless_name(arm),
     };
     let alike = |one: &&Judged, other: &&Judged| {
         let same = |judged: &Judged| judged.comparison.verdict == Verdict::Same;
@@ -178,7 +182,7 @@ fn one_by_one(few: &[&Judged]) -> Vec<Span> {
         }
         spans.push(clause(together, named));
         if !common {
-            spans.push(Span::plain(format!(" against ‘{}’", name(&together[0].reference))));
+            spans.push(Span::plain(format!(" against ‘{}’", harmless_name(&together[0].reference))));
         }
     }
     spans
@@ -197,7 +201,7 @@ fn counted(many: &[&Judged]) -> Vec<Span> {
     ];
     let first = many[0];
     let reference = match many.iter().all(|judged| judged.reference == first.reference) {
-        true => format!(" with ‘{}’", name(&first.reference)),
+        true => format!(" with ‘{}’", harmless_name(&first.reference)),
         false => String::new(),
     };
     let metric = match many.iter().all(|judged| judged.metric == first.metric) {
@@ -226,7 +230,7 @@ fn worst(many: &[&Judged], count: usize) -> Option<Span> {
     let (_, most) = known.max_by(|one, other| one.0.total_cmp(&other.0))?;
     let first = if count > 1 { "most: " } else { "" };
     let effect = most.comparison.evidence.effect().map(change)?;
-    Some(Span::plain(format!(" ({first}‘{}’, {effect})", name(&most.arm))))
+    Some(Span::plain(format!(" ({first}‘{}’, {effect})", harmless_name(&most.arm))))
 }
 
 /// Names other metrics that became worse, because the quoted verdict alone would understate the differences.
@@ -259,7 +263,7 @@ fn other_worse_metrics(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
                 Tone::Worse,
             ),
             Span::plain(if quoted.len() > 1 {
-                format!(" for ‘{}’", name(&one.arm))
+                format!(" for ‘{}’", harmless_name(&one.arm))
             } else {
                 String::new()
             }),

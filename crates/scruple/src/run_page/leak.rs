@@ -1,11 +1,11 @@
 //! The page of a search for leaks: the live memory at each size of the work.
 
-use super::{page_with, sentence};
+use super::page_with;
 use crate::inspect::args::SMALLEST;
 use crate::inspect::leak::{SIZE, figures};
 use crate::inspect::report::leak::describe;
 use crate::render::Report;
-use crate::render::page::{Page, Section, Span};
+use crate::render::page::{Page, Section, Span, harmless_sentence};
 use scruple_core::run::Run;
 use scruple_core::stats::leak::{judge_bounded_growth, judge_growth, judge_outside_the_heap};
 use scruple_core::subject::{Arm, Parameter, Role};
@@ -62,7 +62,7 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
     vec![
         Span::plain(format!("{} ", super::capital(&what))),
         Span::new(word, tone),
-        Span::plain(sentence(&format!(": {why}"))),
+        Span::plain(harmless_sentence(&format!(": {why}"))),
     ]
 }
 

@@ -6,7 +6,7 @@ use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Field, Heat, Layer, LayerShape, Plot,
-    Section, SectionPart, Shade, Span, Table, Tone, name,
+    Section, SectionPart, Shade, Span, Table, Tone, harmless_name, harmless_sentence,
 };
 use scruple_core::judge::Judged;
 use scruple_core::sorting;
@@ -44,12 +44,12 @@ pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
     let servers = servers(report);
     let (_, arm, course) = servers.first()?;
     if let Some(answer) = &course.answer {
-        return Some(vec![Span::plain(super::sentence(answer.trim_end_matches('.')))]);
+        return Some(vec![Span::plain(harmless_sentence(answer.trim_end_matches('.')))]);
     }
     if report.run.arms_of(Role::Subject).count() > 1 {
         return None;
     }
-    let server = name(&arm.name);
+    let server = harmless_name(&arm.name);
     let (windows, void) = course.windows;
     if windows == void {
         return Some(vec![Span::new(
@@ -128,7 +128,7 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
     head.extend(QUANTILES.map(|(title, _)| ColumnHeading::number(title)));
     head.extend(["answered/s", "answered", "failed", "void windows"].map(ColumnHeading::number));
     let row = |(_, arm, course): &(usize, &Arm, &LoadCourse)| {
-        let mut cells = vec![Cell::code(name(&arm.name))];
+        let mut cells = vec![Cell::code(harmless_name(&arm.name))];
         cells.extend(QUANTILES.map(|(_, share)| {
             let value = course.quantile(share).map(|value| quantity(value as f64, &Unit::Nanoseconds));
             Cell::text(value.unwrap_or_else(|| "–".to_owned()))
@@ -156,7 +156,7 @@ fn describe_response_times(servers: &[(usize, &Arm, &LoadCourse)]) -> String {
         let time = |share: f64| {
             course.quantile(share).map_or("–".to_owned(), |v| quantity(v as f64, &Unit::Nanoseconds))
         };
-        format!("{}: half within {}, 99 % within {}", name(&arm.name), time(0.5), time(0.99))
+        format!("{}: half within {}, 99 % within {}", harmless_name(&arm.name), time(0.5), time(0.99))
     });
     each.collect::<Vec<_>>().join("; ")
 }
@@ -168,7 +168,13 @@ fn by_percentile(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
         let most = (course.answered.max(2) as f64).log10();
         let shares = (0..=STEPS).map(|step| 1.0 - 10_f64.powf(-most * step as f64 / STEPS as f64));
         let points = shares.filter_map(|share| Some(ChartPoint::at(share, course.quantile(share)? as f64)));
-        Layer { arm: *place, name: name(&arm.name), shape: LayerShape::Line, pieces: vec![points.collect()] }
+        Layer {
+            arm: *place,
+            name: harmless_name(&arm.name),
+            code: true,
+            shape: LayerShape::Line,
+            pieces: vec![points.collect()],
+        }
     });
     let few = Shade {
         low: 1.0 - FEW / answered,
@@ -214,7 +220,7 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
         each.collect()
     });
     let area: Vec<Vec<ChartPoint>> = area.collect();
-    let arm_name = name(&arm.name);
+    let arm_name = harmless_name(&arm.name);
     let stalls = match course.stalls.len() {
         0 => String::new(),
         1 => " It stood still once.".to_owned(),
@@ -224,7 +230,8 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
         0 => "",
         _ => " Void windows, in which the generator was late, are gaps.",
     };
-    let layer = |shape, pieces| Layer { arm: place % COLOURS, name: String::new(), shape, pieces };
+    let layer =
+        |shape, pieces| Layer { arm: place % COLOURS, name: String::new(), code: false, shape, pieces };
     Some(Chart {
         name: slug(&format!("course-{arm_name}")),
         title: format!("{arm_name} over the run"),
@@ -260,7 +267,7 @@ fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<
     if fields.is_empty() {
         return None;
     }
-    let arm_name = name(&arm.name);
+    let arm_name = harmless_name(&arm.name);
     let longest = course
         .quantile(1.0)
         .map_or(String::new(), |ns| format!(", the longest {}", quantity(ns as f64, &Unit::Nanoseconds)));
@@ -302,13 +309,14 @@ fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<C
         Layer {
             arm: place % COLOURS,
             name: called,
+            code: false,
             shape: LayerShape::Line,
             pieces: runs.map(points).collect(),
         }
     };
     let layers: Vec<Layer> = classes.iter().enumerate().map(layer).collect();
     let label: Vec<String> = layers.iter().map(|layer| layer.name.clone()).collect();
-    let arm_name = name(&arm.name);
+    let arm_name = harmless_name(&arm.name);
     (!layers.is_empty()).then(|| Chart {
         name: slug(&format!("failures-{arm_name}")),
         title: format!("{arm_name}: failed requests per second over the run"),
@@ -338,7 +346,13 @@ fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
             .filter_map(|(_, arm, course)| Some(ChartPoint::at(rate(arm)?, course.quantile(share)? as f64)));
         let mut points: Vec<ChartPoint> = each.collect();
         sorting::by(&mut points, |one, other| one.x.total_cmp(&other.x));
-        Layer { arm: place, name: called.to_owned(), shape: LayerShape::Course, pieces: vec![points] }
+        Layer {
+            arm: place,
+            name: called.to_owned(),
+            code: false,
+            shape: LayerShape::Course,
+            pieces: vec![points],
+        }
     };
     let layers = vec![layer(1, "p50", 0.5), layer(2, "p99", 0.99)];
     layers[0].pieces[0].first()?;

@@ -7,7 +7,7 @@ use super::what;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, RowChart, Section, SectionPart, Shade, Span,
-    Table, Tone, name, tone,
+    Table, Tone, harmless_name, tone,
 };
 use crate::render::{Report, tare_of};
 use scruple_core::judge::{self, Judged, bench_cases};
@@ -101,8 +101,8 @@ fn chart(called: &str, heading: &str, quoted: &[&(&Arm, &Judged)]) -> Option<Cha
     let all: Vec<&Judged> = quoted.iter().map(|(_, judged)| *judged).collect();
     let common = lead::versions(&all).is_some();
     let named = |judged: &Judged| match judged.arm.rsplit_once(" @") {
-        Some((subject, _)) if common => name(subject),
-        _ => name(&judged.arm),
+        Some((subject, _)) if common => harmless_name(subject),
+        _ => harmless_name(&judged.arm),
     };
     let called_by = |judged: &Judged| match of_one {
         true => named(judged),
@@ -152,7 +152,7 @@ pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     head.extend(with_net.then(|| ColumnHeading::number("net wall time")));
     head.extend(keys.iter().map(|key| ColumnHeading::number(what(key))));
     let row = |(arm, net): (&&Arm, &Option<Net>)| {
-        let mut cells = vec![Cell::code(name(&arm.name))];
+        let mut cells = vec![Cell::code(harmless_name(&arm.name))];
         cells.extend(with_net.then(|| net_cell(net.as_ref())));
         cells.extend(keys.iter().map(|key| matrix::cell(report, key, arm, true)));
         cells
@@ -220,11 +220,14 @@ fn fold(report: &Report<'_>, arm: &Arm, judged: Option<&Judged>) -> Option<Secti
     let sides: Vec<&Arm> = reference.into_iter().chain([arm]).collect();
     let mut parts = panel::parts(report, key, &sides);
     for part in &mut parts {
-        prefix(part, &name(&arm.name));
+        prefix(part, &harmless_name(&arm.name));
     }
     let verdict =
         judged.map(|judged| format!(": {}", matrix::verdict_in_words(judged).text)).unwrap_or_default();
-    Some(SectionPart::Fold(Fold { summary: format!("{}, {}{verdict}", name(&arm.name), what(key)), parts }))
+    Some(SectionPart::Fold(Fold {
+        summary: format!("{}, {}{verdict}", harmless_name(&arm.name), what(key)),
+        parts,
+    }))
 }
 
 /// Puts the name of the arm before the names of its charts, so that charts of different arms have different names.

@@ -1,7 +1,9 @@
 //! The table of all metrics of all arms.
 
 use super::what;
-use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Span, Table, Tone, name, sign, tone};
+use crate::render::page::{
+    Cell, ColumnHeading, Section, SectionPart, Span, Table, Tone, harmless_name, sign, tone,
+};
 use crate::render::sentence::multiple;
 use crate::render::{Report, effect_text, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -17,7 +19,7 @@ pub const MOST_ARMS: usize = 8;
 pub fn section(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![ColumnHeading::text("Metric")];
     head.extend(arms.iter().enumerate().map(|(place, arm)| ColumnHeading {
-        text: name(&arm.name),
+        text: harmless_name(&arm.name),
         arm: Some(place),
         number: true,
     }));
@@ -40,7 +42,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
         let why = arm.absent(key).unwrap_or("not read");
         return Cell {
             text: "–".to_owned(),
-            tail: Some(Span::new(name(why), Tone::Same)),
+            tail: Some(Span::new(harmless_name(why), Tone::Same)),
             ..Cell::default()
         };
     };

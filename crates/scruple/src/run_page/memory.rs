@@ -5,7 +5,7 @@ use crate::inspect::report::memory::{COLUMNS, TableLine, lines, when};
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Layer, LayerShape, Plot, Section, SectionPart,
-    Table, name, sentence,
+    Table, harmless_name, harmless_sentence,
 };
 use scruple_core::memory_map::{Divided, MemoryCourse, Moment};
 use scruple_core::run::Run;
@@ -14,13 +14,13 @@ use scruple_core::unit::{Unit, quantity};
 /// Makes the section, or returns `None` if no memory was watched.
 pub fn section(run: &Run) -> Option<Section> {
     let watched: Vec<(String, &MemoryCourse)> =
-        run.arms.iter().filter_map(|arm| Some((name(&arm.name), arm.memory.as_ref()?))).collect();
+        run.arms.iter().filter_map(|arm| Some((harmless_name(&arm.name), arm.memory.as_ref()?))).collect();
     if watched.is_empty() {
         return None;
     }
     let mut parts = Vec::new();
     for (arm, course) in &watched {
-        parts.push(SectionPart::Words(format!("‘{arm}’: {}", sentence(&describe(course)))));
+        parts.push(SectionPart::Words(format!("‘{arm}’: {}", harmless_sentence(&describe(course)))));
         parts.extend(table(arm, course).map(SectionPart::Table));
     }
     let charts: Vec<Chart> = watched.iter().filter_map(|(arm, course)| over_time(arm, course)).collect();
@@ -95,6 +95,7 @@ fn over_time(arm: &str, course: &MemoryCourse) -> Option<Chart> {
         .map(|(place, (name, points))| Layer {
             arm: place,
             name: name.to_owned(),
+            code: false,
             shape: LayerShape::Line,
             pieces: vec![points],
         })

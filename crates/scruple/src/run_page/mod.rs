@@ -18,7 +18,7 @@ use crate::load::report::page as figures;
 use crate::render::Report;
 use crate::render::json::timestamp;
 use crate::render::page::{
-    Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, name, sentence,
+    Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, harmless_name, harmless_sentence,
 };
 use crate::render::sentence as words;
 use crate::render::sentence::measure;
@@ -86,12 +86,12 @@ fn remarks(run: &Run) -> Vec<String> {
         "turns" => 2,
         _ => 1,
     });
-    remarks.iter().map(|one| sentence(&one.text)).collect()
+    remarks.iter().map(|one| harmless_sentence(&one.text)).collect()
 }
 
 /// Returns the title of the document.
 pub fn title(run: &Run) -> String {
-    let names: Vec<String> = run.arms_of(Role::Subject).take(3).map(|arm| name(&arm.name)).collect();
+    let names: Vec<String> = run.arms_of(Role::Subject).take(3).map(|arm| harmless_name(&arm.name)).collect();
     let more = if run.arms_of(Role::Subject).count() > 3 { " …" } else { "" };
     format!("{}{more}", names.join(", "))
 }
@@ -114,7 +114,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     let versions = if arms > count { format!(" at {} versions", arms / count) } else { String::new() };
     let plural = if count == 1 { "" } else { "s" };
     let about = match (&run.provenance.tool, report.side_by_side) {
-        (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", name(tool)),
+        (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", harmless_name(tool)),
         (None, false) => "Comparison of two runs".to_owned(),
         (None, true) if load::is_one(report) => format!("Load of {count} {what}{plural}"),
         (None, true) if !report.judged.is_empty() => {
@@ -132,8 +132,8 @@ pub fn of_run(run: &Run) -> Vec<String> {
     let started = timestamp(run.started);
     let (date, time) = started.split_once('T').unwrap_or((&started, ""));
     let time: String = time.chars().take(5).collect();
-    let mut parts = vec![format!("{date} {time} UTC"), format!("run {}", name(&run.id))];
-    parts.extend(run.label.as_ref().map(|label| format!("‘{}’", name(label))));
+    let mut parts = vec![format!("{date} {time} UTC"), format!("run {}", harmless_name(&run.id))];
+    parts.extend(run.label.as_ref().map(|label| format!("‘{}’", harmless_name(label))));
     if run.state != RunState::Complete {
         parts.push(format!("{}: these are the readings taken so far", run.state.word()));
     }
@@ -221,10 +221,10 @@ fn limits(report: &Report<'_>) -> Vec<SectionPart> {
             Kept::CantTell => ("can’t tell", Tone::Open),
         };
         vec![
-            Cell::text(sentence(&checked.limit)),
-            Cell::code(name(&checked.arm)),
+            Cell::text(harmless_sentence(&checked.limit)),
+            Cell::code(harmless_name(&checked.arm)),
             Cell::toned(word, tone),
-            Cell::text(sentence(&checked.found)),
+            Cell::text(harmless_sentence(&checked.found)),
         ]
     });
     vec![SectionPart::Table(Table {
@@ -245,7 +245,7 @@ fn sentences(report: &Report<'_>) -> Option<Section> {
         let tare: Vec<String> = words::tare_lines(report).iter().map(|line| capital(line.trim())).collect();
         lines.extend(Some(tare.join(" ")).filter(|line| !line.is_empty()));
     }
-    let lines: Vec<String> = lines.iter().map(|line| sentence(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| harmless_sentence(line)).collect();
     let section = || Section {
         title: "In words".to_owned(),
         folded: None,
@@ -266,5 +266,5 @@ pub fn code(text: &str) -> String {
 
 /// Returns the name of a metric. It is made harmless, because a measured program may define it.
 pub fn what(key: &str) -> String {
-    name(measure(key))
+    harmless_name(measure(key))
 }

@@ -7,7 +7,7 @@ use super::what;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartPoint, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, LayerShape, Plot,
-    RowChart, SectionPart, Shade, Span, Table, Tone, name, tone,
+    RowChart, SectionPart, Shade, Span, Table, Tone, harmless_name, tone,
 };
 use crate::render::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
@@ -32,7 +32,7 @@ struct PanelArm<'a> {
 
 impl PanelArm<'_> {
     fn name(&self) -> String {
-        name(&self.arm.name)
+        harmless_name(&self.arm.name)
     }
 
     fn is_left_out(&self, block: u32) -> bool {
@@ -94,11 +94,11 @@ pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     let rows: Vec<ChartRow> = shown.iter().map(|(place, judged)| difference(*place, judged)).collect();
     let label: Vec<String> = shown
         .iter()
-        .map(|(_, judged)| format!("{} {}", name(&judged.arm), effect_text(key, &judged.comparison)))
+        .map(|(_, judged)| format!("{} {}", harmless_name(&judged.arm), effect_text(key, &judged.comparison)))
         .collect();
     let common = shown.iter().all(|(_, judged)| judged.reference == first.reference);
     let title_text = match common {
-        true => format!("Difference from ‘{}’", name(&first.reference)),
+        true => format!("Difference from ‘{}’", harmless_name(&first.reference)),
         false => "Differences".to_owned(),
     };
     Some(Chart {
@@ -126,7 +126,7 @@ pub fn difference(place: usize, judged: &Judged) -> ChartRow {
     let sign = crate::render::page::sign(comparison);
     ChartRow {
         arm: place,
-        name: name(&judged.arm),
+        name: harmless_name(&judged.arm),
         figure,
         interval_text,
         tail: Span::new(format!("{sign} {}", verdict_words(&judged.metric, comparison)), tone(comparison)),
@@ -230,7 +230,13 @@ fn distribution(
         points.extend(each.map(|(place, value)| ChartPoint::at(*value, (place + 1) as f64 / n)));
         points.extend(points.last().map(|last| ChartPoint::at(high, last.y)));
         beyond += sorted.iter().filter(|value| !(low..=high).contains(*value)).count();
-        Layer { arm: side.place, name: side.name(), shape: LayerShape::Steps, pieces: vec![points] }
+        Layer {
+            arm: side.place,
+            name: side.name(),
+            code: true,
+            shape: LayerShape::Steps,
+            pieces: vec![points],
+        }
     });
     let layers: Vec<Layer> = layers.collect();
     let medians: Vec<String> = sides
@@ -279,6 +285,7 @@ fn course(key: &str, sides: &[PanelArm<'_>]) -> Chart {
         Layer {
             arm: side.place,
             name: side.name(),
+            code: true,
             shape: LayerShape::Course,
             pieces: vec![points.collect()],
         }
@@ -340,19 +347,26 @@ fn in_blocks(
             Layer {
                 arm: side.place,
                 name: String::new(),
+                code: false,
                 shape: LayerShape::Area,
                 pieces: vec![band.to_vec()],
             },
-            Layer { arm: side.place, name: String::new(), shape: LayerShape::Points, pieces: vec![points] },
+            Layer {
+                arm: side.place,
+                name: String::new(),
+                code: false,
+                shape: LayerShape::Points,
+                pieces: vec![points],
+            },
         ];
         Some(Chart {
             name: slug(&format!("{}-blocks-{}", what(key), side.name())),
-            title: format!("{} / {}", side.name(), name(&reference.name)),
+            title: format!("{} / {}", side.name(), harmless_name(&reference.name)),
             note: String::new(),
             label: format!(
                 "{} against {} in each block: {}, interval {} to {}",
                 side.name(),
-                name(&reference.name),
+                harmless_name(&reference.name),
                 judged.comparison.evidence.effect().map_or(String::new(), change),
                 change(interval.low),
                 change(interval.high)

@@ -4,7 +4,7 @@ use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, AxisLabel, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Layer, LayerShape, Plot,
-    Section, SectionPart, Span, Table, Tone, name,
+    Section, SectionPart, Span, Table, Tone, harmless_name,
 };
 use crate::render::scaling::{self, Scaling, ScalingPoint};
 use scruple_core::unit::{Unit, quantity, share, times};
@@ -52,7 +52,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
     let (fewest, most) = (first.steps.first()?.threads, first.steps.last()?.threads);
     let scale = if fewest > 0.0 && most / fewest >= WIDE { AxisScale::Log } else { AxisScale::Linear };
     let called = |one: &Scaling, what: &str| match &one.version {
-        Some(version) => format!("{what} @{}", name(version)),
+        Some(version) => format!("{what} @{}", harmless_name(version)),
         None => what.to_owned(),
     };
     let mut layers = Vec::new();
@@ -61,7 +61,8 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
             let (low, high) = step.interval?;
             Some(ChartPoint { low: Some(low), ..ChartPoint::at(step.threads, high) })
         });
-        let layer = |name: String, shape, points| Layer { arm, name, shape, pieces: vec![points] };
+        let layer =
+            |name: String, shape, points| Layer { arm, name, code: false, shape, pieces: vec![points] };
         layers.push(layer(String::new(), LayerShape::Area, band.collect()));
         let measured = one.steps.iter().map(|step| ChartPoint::at(step.threads, step.rate)).collect();
         layers.push(layer(called(one, "measured"), LayerShape::Course, measured));
@@ -69,6 +70,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
     layers.push(Layer {
         arm: versions.len(),
         name: if versions.len() > 1 { called(first, "ideal") } else { "ideal".to_owned() },
+        code: false,
         shape: LayerShape::Line,
         pieces: vec![first.steps.iter().map(|step| ChartPoint::at(step.threads, step.ideal())).collect()],
     });
@@ -96,8 +98,8 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
         ..Axis::new("threads", Unit::Count, scale.clone())
     };
     Some(Chart {
-        name: slug(&format!("threads-{}", name(&first.name))),
-        title: format!("‘{}’ per second, by threads", name(&first.name)),
+        name: slug(&format!("threads-{}", harmless_name(&first.name))),
+        title: format!("‘{}’ per second, by threads", harmless_name(&first.name)),
         note: String::new(),
         label: texts.collect::<Vec<_>>().join("; "),
         drawn: Drawn::Plot(Plot {
@@ -133,8 +135,10 @@ fn table(found: &[Scaling], named: bool) -> Table {
             .interval
             .map_or(String::new(), |(low, high)| format!("[{}, {}]", per_second(low), per_second(high)));
         let mut cells = Vec::new();
-        cells.extend(named.then(|| Cell::code(name(&one.name))));
-        cells.extend(versions.then(|| Cell::text(one.version.as_deref().map(name).unwrap_or_default())));
+        cells.extend(named.then(|| Cell::code(harmless_name(&one.name))));
+        cells.extend(
+            versions.then(|| Cell::text(one.version.as_deref().map(harmless_name).unwrap_or_default())),
+        );
         cells.push(Cell::text(quantity(step.threads, &Unit::Count)));
         cells.push(Cell { tail: Some(Span::new(interval, Tone::Same)), ..Cell::text(per_second(step.rate)) });
         cells.push(Cell::text(times(step.speed_up)));

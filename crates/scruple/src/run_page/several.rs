@@ -4,7 +4,7 @@ use super::page;
 use crate::compare::stored::RunPair;
 use crate::fault::Fault;
 use crate::render::page::chart::slug;
-use crate::render::page::{Fold, Page, Section, SectionPart, Span, name};
+use crate::render::page::{Fold, Page, Section, SectionPart, Span, harmless_name};
 use scruple_core::run::Run;
 
 /// Makes the page of these runs, the reference first. Each is given with the name that the user used for it.
@@ -26,7 +26,7 @@ pub fn of(runs: &[(&str, Run)], metrics: &[String]) -> Result<Page, Fault> {
 
 /// Returns the label of a run, or else its id.
 fn tag(run: &Run) -> String {
-    name(run.label.as_ref().unwrap_or(&run.id))
+    harmless_name(run.label.as_ref().unwrap_or(&run.id))
 }
 
 fn side_by_side_page(reference: &Run, pages: Vec<(String, Page)>) -> Page {

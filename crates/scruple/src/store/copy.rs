@@ -176,7 +176,7 @@ impl CopyCounts {
         let runs = if self.new == 1 { "run" } else { "runs" };
         let mut text = format!("Copied {} {runs}", self.new);
         for (count, what) in [
-            (self.longer, "replaced what they continue"),
+            (self.longer, "replaced an earlier copy"),
             (self.known, "already there"),
             (self.under_way, "under way and left out"),
         ] {

@@ -4,6 +4,7 @@
 //! samples that exist.
 
 use super::database::{DatabaseFailure, SqlValue, StoredRow};
+use super::read_runs::HISTORIES;
 use super::{Store, StoreError, damaged, json, owner, parse};
 use scruple_core::history::{Acceptance, Version, VersionState};
 use scruple_core::run::{self, Run};
@@ -101,7 +102,7 @@ impl Store {
     /// are mistakes that should not hide the intended history.
     pub fn histories_of(&self, source: &str) -> Result<Vec<ListedHistory>, StoreError> {
         let work = || {
-            if self.version()? < 2 {
+            if self.version()? < HISTORIES {
                 return Ok(Vec::new());
             }
             let weighed = "EXISTS (SELECT 1 FROM version v WHERE v.run_id = r.id AND v.state = $2)";
@@ -141,7 +142,7 @@ impl Store {
              JOIN run r ON r.id = h.run_id WHERE {which} ORDER BY r.started DESC, r.id DESC LIMIT 1"
         );
         // A store of an earlier Scruple that is only read has no table of histories yet.
-        if self.version()? < 2 {
+        if self.version()? < HISTORIES {
             return Ok(None);
         }
         let rows = self.database.query(&sql, &[value.into()])?;

@@ -27,7 +27,7 @@ impl Store {
             }
             Err(error) => return Err(error),
         };
-        let mut store = Store::open(&waiting_for(url)?)?;
+        let mut store = Store::open(&outbox_of(url)?)?;
         store.server = Some(url.clone());
         if let Some(server) = server {
             for run in store.list(usize::MAX)?.iter().filter(|run| run.state != RunState::Running) {
@@ -48,7 +48,7 @@ impl Store {
         let Some(url) = &self.server else { return };
         match Store::open(&StoreAddress::Server(url.clone())) {
             Ok(server) => self.hand_over_to(&server, id),
-            Err(error) => self.keep(id, &error),
+            Err(error) => self.warn_that_run_waits(id, &error),
         }
     }
 
@@ -61,11 +61,12 @@ impl Store {
             }
             // Another process with this file has put the run there meanwhile.
             Err(_) if self.has(id).is_ok_and(|here| !here) => {}
-            Err(error) => self.keep(id, &error),
+            Err(error) => self.warn_that_run_waits(id, &error),
         }
     }
 
-    fn keep(&self, id: &str, error: &StoreError) {
+    /// Says that a run stays in this file, and why.
+    fn warn_that_run_waits(&self, id: &str, error: &StoreError) {
         let why = match error {
             StoreError::Unreachable { .. } => "the server does not answer".to_owned(),
             _ => error.to_string(),
@@ -77,7 +78,7 @@ impl Store {
     }
 
     /// Returns where a run of this store is now, or `None` if it waits for the server, which was reported at that time.
-    pub(super) fn home_of(&self, id: &str) -> Option<StoreAddress> {
+    pub(super) fn address_of_run(&self, id: &str) -> Option<StoreAddress> {
         match &self.server {
             Some(url) => self.has(id).is_ok_and(|here| !here).then(|| StoreAddress::Server(url.clone())),
             None => Some(self.address.clone()),
@@ -104,7 +105,7 @@ impl Store {
 }
 
 /// Returns the address of the file in which runs wait for this server.
-fn waiting_for(url: &ServerUrl) -> Result<StoreAddress, StoreError> {
+fn outbox_of(url: &ServerUrl) -> Result<StoreAddress, StoreError> {
     let name = digest(&url.to_string());
     match paths::data_file(&format!("waiting-{}.db", &name[..12])) {
         Ok(path) => Ok(StoreAddress::File(path)),
@@ -115,7 +116,7 @@ fn waiting_for(url: &ServerUrl) -> Result<StoreAddress, StoreError> {
 /// Returns the file of runs that wait for this store, and their number, or `None` if none wait.
 pub fn waiting(address: &StoreAddress) -> Option<(StoreAddress, usize)> {
     let StoreAddress::Server(url) = address else { return None };
-    let file = waiting_for(url).ok()?;
+    let file = outbox_of(url).ok()?;
     let runs = Store::open_existing(&file).ok()?.list(usize::MAX).ok()?;
     (!runs.is_empty()).then_some((file, runs.len()))
 }

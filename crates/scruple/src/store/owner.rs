@@ -6,6 +6,7 @@ use super::database::{DatabaseFailure, StoredRow};
 use super::read_runs::damaged_state;
 use jiff::Timestamp;
 use scruple_core::run::RunState;
+use scruple_measure::host::host_name;
 use std::fs;
 use std::path::Path;
 
@@ -26,7 +27,7 @@ pub(super) fn host() -> String {
     let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     format!(
         "{}/{} {} {}",
-        read("/proc/sys/kernel/hostname"),
+        host_name(),
         read("/etc/machine-id"),
         read("/proc/sys/kernel/random/boot_id"),
         space.display()

@@ -19,7 +19,7 @@ const COURSES: i64 = 4;
 const MEMORY_MAPS: i64 = 8;
 
 /// The schema version from which on there are histories.
-const HISTORIES: i64 = 2;
+pub(super) const HISTORIES: i64 = 2;
 
 /// The condition of a run that has figures: readings, or the reasons why they are absent. A run that failed before its
 /// first reading has none.

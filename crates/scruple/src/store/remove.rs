@@ -1,6 +1,7 @@
 //! `scruple store rm` and `scruple store gc`: remove the named runs, or the runs that nothing needs.
 
 use super::args::{GcArgs, RmArgs};
+use super::read_runs::HISTORIES;
 use super::{ListedRun, Store, StoreError};
 use crate::address::StoreAddress;
 use crate::cli::values;
@@ -36,7 +37,7 @@ impl Store {
     /// Returns the ids of the runs that are histories.
     fn ids_of_histories(&self) -> Result<HashSet<String>, StoreError> {
         let work = || {
-            if self.version()? < 2 {
+            if self.version()? < HISTORIES {
                 return Ok(HashSet::new());
             }
             let rows = self.database.query("SELECT run_id FROM history", &[])?;
@@ -49,9 +50,7 @@ impl Store {
     fn compact(&self) -> Result<(), StoreError> {
         self.database.compact().map_err(|failure| self.error(failure))
     }
-}
 
-impl Store {
     /// Returns the space that the store takes, in bytes.
     fn size(&self) -> Result<u64, StoreError> {
         self.database.size().map_err(|failure| self.error(failure))

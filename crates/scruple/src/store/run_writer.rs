@@ -79,6 +79,6 @@ impl RunWriter {
 
     /// Returns the address of the stored run, if it is stored.
     pub fn address(&self, run: &Run) -> Option<StoreAddress> {
-        self.store.as_ref().and_then(|store| store.home_of(&run.id))
+        self.store.as_ref().and_then(|store| store.address_of_run(&run.id))
     }
 }

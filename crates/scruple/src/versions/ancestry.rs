@@ -37,7 +37,9 @@ pub fn find(
     for (one, follows) in listed.iter_mut().zip(follows) {
         one.version.follows = follows;
         if !first_parent {
-            part_from_branches(source, one, |parent| parents.contains_key(parent) || chosen.contains(parent));
+            detach_from_branches(source, one, |parent| {
+                parents.contains_key(parent) || chosen.contains(parent)
+            });
         }
     }
     let mut seen: HashSet<&str> = HashSet::new();
@@ -62,7 +64,7 @@ pub fn directly(source: &Source, first_parent: bool, listed: &mut [SelectedVersi
         let parents = one.version.parents.iter().take(if first_parent { 1 } else { usize::MAX });
         one.version.follows = parents.filter(|parent| ids.contains(*parent)).cloned().collect();
         if !first_parent {
-            part_from_branches(source, one, |parent| ids.contains(parent));
+            detach_from_branches(source, one, |parent| ids.contains(parent));
         }
     }
 }
@@ -70,7 +72,7 @@ pub fn directly(source: &Source, first_parent: bool, listed: &mut [SelectedVersi
 /// Lets a merge follow nothing if the line that it continues is not in the range, unless that line lies behind the
 /// versions that it follows. Those are then branches alone: the line may differ from them since before the range, and
 /// the merge would seem to cause that.
-fn part_from_branches(source: &Source, merge: &mut SelectedVersion, in_range: impl Fn(&str) -> bool) {
+fn detach_from_branches(source: &Source, merge: &mut SelectedVersion, in_range: impl Fn(&str) -> bool) {
     let follows = &merge.version.follows;
     let Some(line) = merge.version.parents.first().filter(|line| !follows.is_empty() && !in_range(line))
     else {

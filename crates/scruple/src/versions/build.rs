@@ -1,7 +1,7 @@
 //! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
-use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, note};
+use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, append_to_log};
 use super::cache::Cache;
 use super::recipe::{BuildSettings, ResolvedRecipe};
 use crate::fault::Fault;
@@ -112,7 +112,7 @@ impl VersionBuilder {
             BuildProgram { words: &words, folder: &folder, env: &[], log: &log, limit: Some(GIT_LIMIT) };
         if !self.launcher.run(&child)?.succeeded() {
             // The copy only saves time: an empty tree works as well.
-            note(&log, "the tree could not be copied, and begins empty\n")?;
+            append_to_log(&log, "the tree could not be copied, and begins empty\n")?;
             remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
         }
         Ok(())
@@ -187,7 +187,7 @@ impl VersionBuilder {
         match self.check_out(commit, log) {
             // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
             Err(BuildStop::Failed(..)) if !self.untouched => {
-                note(log, "the tree is made anew, and the commit checked out once more\n")?;
+                append_to_log(log, "the tree is made anew, and the commit checked out once more\n")?;
                 let tree = self.cache.tree();
                 remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
                 self.prepare_tree(commit)?;
@@ -342,7 +342,7 @@ impl VersionBuilder {
     fn overlay(&mut self, settings: &BuildSettings, log: &Path) -> Result<(), BuildStop> {
         for patch in &settings.patches {
             let name = patch.display().to_string();
-            note(log, &format!("+ git apply {name}\n"))?;
+            append_to_log(log, &format!("+ git apply {name}\n"))?;
             self.git(&["apply", "--whitespace=nowarn", &name], &format!("apply the patch ‘{name}’"), log)?;
         }
         for one in &settings.replace {
@@ -350,7 +350,7 @@ impl VersionBuilder {
             let text = fs::read_to_string(&path).unwrap_or_default();
             if !text.contains(&one.from) {
                 let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);
-                note(log, &format!("{why}: {}\n", one.from))?;
+                append_to_log(log, &format!("{why}: {}\n", one.from))?;
                 return Err(BuildStop::Failed(VersionState::BuildFailed, why));
             }
             fs::write(&path, text.replace(&one.from, &one.to))
@@ -367,7 +367,7 @@ impl VersionBuilder {
         settings: &BuildSettings,
         log: &Path,
     ) -> Result<Duration, BuildStop> {
-        note(log, &format!("+ {command}\n"))?;
+        append_to_log(log, &format!("+ {command}\n"))?;
         let (tree, limit) = (self.cache.tree(), self.recipe.recipe().limit);
         let child =
             BuildProgram { words: &["sh", "-c", command], folder: &tree, env: &settings.env, log, limit };

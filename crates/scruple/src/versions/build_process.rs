@@ -107,7 +107,7 @@ impl BuildLauncher {
             }
             // A program that cannot be started counts as a failing step, as in a shell.
             Err(error) => {
-                note(child.log, &format!("{error}\n"))?;
+                append_to_log(child.log, &format!("{error}\n"))?;
                 return Ok(BuildProgramResult { ending: Ending::Exited(127), wall: Duration::ZERO });
             }
         };
@@ -136,7 +136,7 @@ fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
 }
 
 /// Appends a text to a log.
-pub fn note(log: &Path, text: &str) -> Result<(), Fault> {
+pub fn append_to_log(log: &Path, text: &str) -> Result<(), Fault> {
     let file = OpenOptions::new().create(true).append(true).open(log);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Fault::unwritable(log, error))
 }

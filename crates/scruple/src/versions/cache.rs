@@ -13,6 +13,7 @@ use super::artefacts::{self, Artefacts};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
+use scruple_measure::host::host_name;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,14 +23,24 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The largest part of a log, in bytes and in lines, that an error contains.
+/// The largest part of a log, in bytes, that is read for an error.
 const END_OF_LOG: usize = 4 << 10;
+
+/// The number of lines of a log that an error contains.
 const LINES_OF_LOG: usize = 8;
 
 /// Returns the end of a log, of at most this many bytes; `None` if the log cannot be read.
 pub fn end_of_log(log: &Path, most: usize) -> Option<String> {
     let bytes = fs::read(log).ok()?;
     Some(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(most)..]).into_owned())
+}
+
+/// Returns the last lines of a log as an error shows them: indented, each on a line of its own. The text is empty if
+/// there are none.
+pub fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    let last = &lines[lines.len().saturating_sub(LINES_OF_LOG)..];
+    last.iter().map(|line| format!("\n    {line}")).collect()
 }
 
 /// The folder of builds. This process holds its lock while the value exists.
@@ -129,12 +140,9 @@ impl Cache {
         self.folder.join("logs").join(format!("{commit}.log"))
     }
 
-    /// Returns the last lines of the log of a build, indented. The text is empty if there are none.
+    /// Returns the last lines of the log of a build, as [`last_lines`] does.
     pub fn last_lines_of_log(&self, commit: &str) -> String {
-        let end = end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default();
-        let lines: Vec<&str> = end.trim_end().lines().collect();
-        let last = &lines[lines.len().saturating_sub(LINES_OF_LOG)..];
-        last.iter().map(|line| format!("\n    {line}")).collect()
+        last_lines(&end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default())
     }
 
     /// Returns the folder of the artefacts with this digest.
@@ -157,9 +165,7 @@ impl Cache {
             return Ok(true);
         }
         let failed = |error| Fault::unwritable(&folder, error);
-        let listed = fs::read(self.list(digest)).unwrap_or_default();
-        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        let listed: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+        let listed = names_in(&fs::read(self.list(digest)).unwrap_or_default());
         for found in artefacts::files(&folder, Path::new("")).map_err(failed)? {
             if listed.binary_search(&found).is_err() {
                 fs::remove_file(folder.join(found)).map_err(failed)?;
@@ -271,6 +277,12 @@ impl Cache {
     }
 }
 
+/// Returns the names of artefacts in a list of them, which zero bytes separate.
+fn names_in(list: &[u8]) -> Vec<PathBuf> {
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect()
+}
+
 fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
     fs::rename(from, to).map_err(|error| Fault::unwritable(to, error))
 }
@@ -279,14 +291,12 @@ fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
 fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     let (source, target) = (from.join("built").join(digest), to.join("built").join(digest));
     let listed = fs::read(from.join("lists").join(digest)).unwrap_or_default();
-    let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-    let names: Vec<PathBuf> = names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect();
+    let names = names_in(&listed);
     let inside = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
     if !source.is_dir() || !names.iter().all(inside) {
         return Ok(false);
     }
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let own = format!("partial-{}-{}", host.trim(), std::process::id());
+    let own = format!("partial-{}-{}", host_name(), std::process::id());
     let partial = to.join("built").join(&own);
     let copied =
         artefacts::copy(&source, &names, &partial).map_err(|error| Fault::unwritable(&partial, error));

@@ -46,17 +46,17 @@ const KEPT: [&str; 38] = [
     "USER",
 ];
 
-/// Stores the current values of the `KEPT` variables with the run.
-pub fn store(provenance: &mut Provenance) {
+/// Records the current values of the `KEPT` variables with the run.
+pub fn record(provenance: &mut Provenance) {
     let values = KEPT.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)));
     provenance.environment.extend(values);
 }
 
-/// Returns the values that were stored at the start of the run, or the current ones if none were stored.
-pub fn stored(provenance: &Provenance) -> Vec<(OsString, OsString)> {
+/// Returns the values that were recorded at the start of the run, or the current ones if none were recorded.
+pub fn recorded(provenance: &Provenance) -> Vec<(OsString, OsString)> {
     let mut provenance = provenance.clone();
     if !provenance.environment.contains_key("PATH") {
-        store(&mut provenance);
+        record(&mut provenance);
     }
     let kept = provenance.environment.into_iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
     kept.map(|(name, value)| (name.into(), value.into())).collect()

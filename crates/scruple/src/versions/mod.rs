@@ -55,17 +55,3 @@ impl BuildStarter {
         Ok((Cache::take(folder, &launchers)?, launcher))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::versions::source::{is_url, key, last_part};
-
-    #[test]
-    fn repositories_are_named_by_their_last_part_and_distinguished() {
-        assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
-        assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
-        assert_eq!(last_part("/home/me/tool/.git"), "tool");
-        assert_ne!(key("/a/tool"), key("/b/tool"));
-        assert!(is_url("ssh://host/x") && is_url("git@host:x") && !is_url("/a/b") && !is_url("../b"));
-    }
-}

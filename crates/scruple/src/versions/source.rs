@@ -271,3 +271,17 @@ fn mirror(
         "cannot clone ‘{url}’: {message}; check the address and the connection, or name a local clone with --repo"
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repositories_are_named_by_their_last_part_and_distinguished() {
+        assert_eq!(last_part("https://example.org/a/tool.git"), "tool");
+        assert_eq!(last_part("git@example.org:a/tool.git"), "tool");
+        assert_eq!(last_part("/home/me/tool/.git"), "tool");
+        assert_ne!(key("/a/tool"), key("/b/tool"));
+        assert!(is_url("ssh://host/x") && is_url("git@host:x") && !is_url("/a/b") && !is_url("../b"));
+    }
+}

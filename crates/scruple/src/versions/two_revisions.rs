@@ -267,13 +267,20 @@ pub fn ready(
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
-            let (log, last_lines) = (builder.cache.log(&commit), builder.cache.last_lines_of_log(&commit));
-            let log = log.display();
-            Err(Fault::program(format!(
-                "‘{label}’ cannot be weighed: {why}; see {log}, which ends with:{last_lines}"
-            )))
+            let what = format!("see {}, which", builder.cache.log(&commit).display());
+            Err(not_built(&label, &why, &what, &builder.cache.last_lines_of_log(&commit)))
         }
     }
+}
+
+/// Creates the error of a version that cannot be weighed. `log` is the beginning of the clause about the log of its
+/// build, such as "its log", and `last_lines` are those that [`cache::last_lines`] returns.
+pub fn not_built(label: &str, why: &str, log: &str, last_lines: &str) -> Fault {
+    let ending = match last_lines.is_empty() {
+        true => String::new(),
+        false => format!("; {log} ends with:{last_lines}"),
+    };
+    Fault::program(format!("‘{label}’ cannot be weighed: {why}{ending}"))
 }
 
 /// Returns the id of a commit's tree.

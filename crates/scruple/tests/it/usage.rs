@@ -51,6 +51,18 @@ fn commands_that_are_empty_or_missing() {
 }
 
 #[test]
+fn an_empty_variable_is_named_and_not_the_option_that_it_stands_for() {
+    let place = Place::new();
+    let with_variable = |words: &[&str]| {
+        let answer = place.finish(place.command(words).env("SCRUPLE_STORE", ""));
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        answer.stderr
+    };
+    assert_snapshot!(with_variable(&["store", "list"]), @r"error: the variable SCRUPLE_STORE is empty: unset it, or set it to a file or to postgres://USER@HOST/DATABASE");
+    assert!(with_variable(&["store", "list", "--store", ""]).contains("'--store <STORE>'"));
+}
+
+#[test]
 fn metrics_that_do_not_exist() {
     assert_snapshot!(refusal(&["--metrics", "time.cpuu", "true"]), @r"error: there is no metric ‘time.cpuu’: did you mean ‘time.cpu’?");
 }

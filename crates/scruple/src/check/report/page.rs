@@ -5,7 +5,8 @@ use super::terminal::words;
 use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
 use crate::render::Report;
 use crate::render::page::{
-    Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, html, name, sentence,
+    Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, harmless_name, harmless_sentence,
+    html,
 };
 use crate::run_page::several::unique;
 use crate::run_page::{capital, of_run, page};
@@ -18,7 +19,10 @@ pub fn text(summary: &GateSummary, weighed: &[WeighedRun]) -> String {
 }
 
 fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
-    let between = summary.labels.as_ref().map(|[base, head]| format!("{} → {}", name(base), name(head)));
+    let between = summary
+        .labels
+        .as_ref()
+        .map(|[base, head]| format!("{} → {}", harmless_name(base), harmless_name(head)));
     let mut kind = vec!["Gate".to_owned()];
     kind.extend(between.clone());
     kind.extend(weighed.first().map(|one| of_run(&one.run)).unwrap_or_default());
@@ -28,7 +32,7 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
     sections.extend(informs(summary));
     for one in weighed {
         let page = page(&Report::of(&one.run, &[], &[]));
-        let tag = name(&one.run.id);
+        let tag = harmless_name(&one.run.id);
         // The command that repeats a run would not repeat the gate.
         let own = page.sections.into_iter().filter(|section| section.title != crate::run_page::AGAIN);
         sections.extend(own.map(|section| if weighed.len() > 1 { unique(&tag, section) } else { section }));
@@ -41,9 +45,14 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
     Page {
         title: format!("Gate {}", between.unwrap_or_default()).trim().to_owned(),
         kind,
-        verdict: vec![Span::new(sentence(&summary.headline()), tone(summary.kept))],
-        notes: summary.facts.iter().chain(Some(&summary.varying)).map(|fact| sentence(fact)).collect(),
-        warnings: summary.remarks.iter().map(|remark| sentence(&remark.text)).collect(),
+        verdict: vec![Span::new(harmless_sentence(&summary.headline()), tone(summary.kept))],
+        notes: summary
+            .facts
+            .iter()
+            .chain(Some(&summary.varying))
+            .map(|fact| harmless_sentence(fact))
+            .collect(),
+        warnings: summary.remarks.iter().map(|remark| harmless_sentence(&remark.text)).collect(),
         sections,
     }
 }
@@ -85,14 +94,14 @@ fn cells(row: &FoundRow) -> Vec<Cell> {
         GateOutcome::CantTell => Tone::Open,
         GateOutcome::Accepted | GateOutcome::Same => Tone::Same,
     };
-    let why = row.finding.why.as_ref().map(|why| Span::new(sentence(&why.to_string()), Tone::Same));
+    let why = row.finding.why.as_ref().map(|why| Span::new(harmless_sentence(&why.to_string()), Tone::Same));
     vec![
-        Cell::code(name(&row.finding.subject)),
-        Cell::text(sentence(&row.title)),
+        Cell::code(harmless_name(&row.finding.subject)),
+        Cell::text(harmless_sentence(&row.title)),
         Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("informs: ")), tone) },
-        Cell::text(sentence(&row.before)),
-        Cell::text(sentence(&row.after)),
-        Cell::text(sentence(&row.change)),
+        Cell::text(harmless_sentence(&row.before)),
+        Cell::text(harmless_sentence(&row.after)),
+        Cell::text(harmless_sentence(&row.change)),
     ]
 }
 
@@ -100,10 +109,10 @@ fn limits(summary: &GateSummary) -> Option<Section> {
     let rows = summary.limits.iter().map(|limit| {
         let accepted = limit.accepted.as_ref().map(|why| format!("; accepted: {why}")).unwrap_or_default();
         vec![
-            Cell::text(sentence(&limit.text)),
-            Cell::code(name(&limit.arm)),
+            Cell::text(harmless_sentence(&limit.text)),
+            Cell::code(harmless_name(&limit.arm)),
             Cell::toned(limit.kept.word(), tone(limit.kept)),
-            Cell::text(sentence(&format!("{}{accepted}", limit.found))),
+            Cell::text(harmless_sentence(&format!("{}{accepted}", limit.found))),
         ]
     });
     let rows: Vec<Vec<Cell>> = rows.collect();
@@ -116,7 +125,7 @@ fn limits(summary: &GateSummary) -> Option<Section> {
 fn origins(summary: &GateSummary) -> Option<Section> {
     let line = |origin| {
         let (function, more) = origin_words(origin);
-        sentence(&format!("{} of {}: {function} ({more})", origin.metric, origin.subject))
+        harmless_sentence(&format!("{} of {}: {function} ({more})", origin.metric, origin.subject))
     };
     let lines: Vec<String> = summary.origins.iter().map(line).collect();
     let title = "Where it comes from".to_owned();

@@ -10,7 +10,7 @@ use crate::render::chart;
 use crate::render::flame_graph::{self, FlameBox};
 use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
-    html, name, sentence,
+    harmless_name, harmless_sentence, html,
 };
 use crate::run_page::{self, capital};
 use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};
@@ -52,14 +52,14 @@ fn of(
     contexts: &[ContextDifference],
     contexts_of_script: &[ContextDifference],
 ) -> Page {
-    let names = found.names.each_ref().map(|one| name(one));
+    let names = found.names.each_ref().map(|one| harmless_name(one));
     let mut lines = words::answer(found).into_iter();
     let script_first = found.originates_in_script();
     let own = if script_first { "Functions of the interpreter" } else { "Functions" };
     let own = Section { title: own.to_owned(), ..functions(found, found.main(), rows, Vec::new()) };
     let of_script = found.script.iter().map(|script| {
         let lines = if script_first { Vec::new() } else { words::answer(script) };
-        let lines = lines.iter().map(|line| SectionPart::Words(sentence(line))).collect();
+        let lines = lines.iter().map(|line| SectionPart::Words(harmless_sentence(line))).collect();
         let title = "Functions of the script".to_owned();
         Section { title, ..functions(script, script.main(), rows, lines) }
     });
@@ -69,8 +69,8 @@ fn of(
         let lines = Some(words::total_difference(found, explanation))
             .into_iter()
             .chain(words::cause(found, explanation));
-        let lines = lines.map(|line| SectionPart::Words(sentence(&line))).collect();
-        let title = capital(&name(found.word(explanation.count)));
+        let lines = lines.map(|line| SectionPart::Words(harmless_sentence(&line))).collect();
+        let title = capital(&harmless_name(found.word(explanation.count)));
         Section { title, ..functions(found, explanation, rows, lines) }
     }));
     sections.extend(closures(found, rows));
@@ -90,9 +90,12 @@ fn of(
     Page {
         title: format!("{} → {}", names[0], names[1]),
         kind: vec!["Explanation".to_owned(), format!("A: {}", names[0]), format!("B: {}", names[1])],
-        verdict: vec![Span::new(sentence(&lines.next().unwrap_or_default()), tone(found.main().delta()))],
-        notes: lines.chain(words::counted(found)).map(|line| sentence(&line)).collect(),
-        warnings: words::remarks(found).iter().map(|remark| sentence(remark)).collect(),
+        verdict: vec![Span::new(
+            harmless_sentence(&lines.next().unwrap_or_default()),
+            tone(found.main().delta()),
+        )],
+        notes: lines.chain(words::counted(found)).map(|line| harmless_sentence(&line)).collect(),
+        warnings: words::remarks(found).iter().map(|remark| harmless_sentence(remark)).collect(),
         sections,
     }
 }
@@ -119,7 +122,7 @@ fn functions(
         .map(|row| {
             let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
             vec![
-                Cell::text(name(&words::function(row))),
+                Cell::text(harmless_name(&words::function(row))),
                 Cell::toned(words::signed(row.delta), tone(row.delta)),
                 Cell::text(part),
                 Cell::text(words::code(row)),
@@ -139,7 +142,8 @@ fn functions(
         let mut head = vec![ColumnHeading::text("Function")];
         head.extend(["Difference", "Share"].map(ColumnHeading::number));
         head.extend(["Code", "What differs"].map(ColumnHeading::text));
-        let label = format!("Functions by their difference in {}", name(found.word(explanation.count)));
+        let label =
+            format!("Functions by their difference in {}", harmless_name(found.word(explanation.count)));
         parts.push(SectionPart::Table(Table { label, head, rows, stacks: true, ..Table::default() }));
     }
     Section { title: "Functions".to_owned(), folded: None, parts }
@@ -150,7 +154,7 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
     let row = |one: &ClosureDifference| {
         let [bytes, number] = words::closures(one);
         vec![
-            Cell::text(name(&one.name)),
+            Cell::text(harmless_name(&one.name)),
             Cell::toned(bytes, tone(one.bytes.1 - one.bytes.0)),
             Cell::text(number),
         ]
@@ -176,7 +180,7 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
         shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
     let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
     texts.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
-    sentence(texts.join("; ").trim())
+    harmless_sentence(texts.join("; ").trim())
 }
 
 /// Makes the section of lines and machine code, if the user requested them.
@@ -205,7 +209,7 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
     let called = |one: &ContextDifference| match one.name.as_str() {
         "" if one.parent.is_none() => words::ALL_PROCESSES.to_owned(),
         "" => "code without a name".to_owned(),
-        called => name(called),
+        called => harmless_name(called),
     };
     let frames: Vec<FlameBox> = contexts
         .iter()
@@ -235,7 +239,7 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
     let label = boxes.iter().take(12).map(|one| one.name.as_str()).collect::<Vec<_>>().join("; ");
     (!layout.boxes.is_empty()).then(|| Chart {
         name: "contexts".to_owned(),
-        title: format!("Differences of {} by calling context", name(found.word(found.main().count))),
+        title: format!("Differences of {} by calling context", harmless_name(found.word(found.main().count))),
         note: format!(
             "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
              the number is the increase less the decrease. Callers are below.{}",

@@ -5,7 +5,7 @@ use crate::fault::{Code, Fault};
 use crate::history::arms::Arms;
 use crate::history::{remarks, view};
 use crate::store::{Store, StoredHistory, add_readings};
-use crate::versions::build_process::note;
+use crate::versions::build_process::append_to_log;
 use scruple_core::history::{History, VersionState};
 use scruple_core::metric::Pass;
 use scruple_core::run::{self, Run};
@@ -107,7 +107,7 @@ impl Journal {
     ) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        note(log, &format!("{why}\n{last_output}\n"))?;
+        append_to_log(log, &format!("{why}\n{last_output}\n"))?;
         for other in 0..self.history.entries.len() {
             let version = &mut self.history.entries[other].version;
             let alike =

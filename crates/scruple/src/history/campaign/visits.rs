@@ -8,7 +8,7 @@ use crate::bench::suite::Stop;
 use crate::bench::suite::single_process::OfCase;
 use crate::fault::Fault;
 use crate::history::benches;
-use crate::versions::build_process::note;
+use crate::versions::build_process::append_to_log;
 use crate::versions::subjects::SubjectTemplate;
 use scruple_core::history::VersionState;
 use scruple_core::metric::{Pass, metric};
@@ -153,7 +153,7 @@ impl Visits<'_> {
         }
         let version = &self.journal.history.entries[index].version;
         let (commit, short) = (version.commit.clone(), version.short().to_owned());
-        note(&self.builds.log(&commit), &format!("{why}\n"))?;
+        append_to_log(&self.builds.log(&commit), &format!("{why}\n"))?;
         self.journal.history.run.warn("bench-failed", format!("at {short}, {why}"));
         let absent = metric("time.wall").map(|metric| Reading::absent(metric, why));
         let processes = self.journal.arms.launched(subject, &commit)[1];

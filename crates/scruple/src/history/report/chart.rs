@@ -6,7 +6,8 @@ use super::{HistoryReport, csv, words};
 use crate::history::args::ChartForm;
 use crate::render::page::chart::slug;
 use crate::render::page::{
-    self, Axis, AxisLabel, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Tone, name, sentence,
+    self, Axis, AxisLabel, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Tone, harmless_name,
+    harmless_sentence,
 };
 use crate::render::title;
 use scruple_core::history::{self, Series, VersionState};
@@ -85,7 +86,7 @@ fn versions(page: &HistoryReport<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) ->
         .map(|index| AxisLabel {
             at: index as f64,
             name: named(page, index),
-            about: page::name(&page.version(index).title),
+            about: page::harmless_name(&page.version(index).title),
             event: page.events.iter().find(|event| event.at == index && of(event)).map(|event| {
                 page::ChartEvent {
                     sign: format!("#{}", event.number),
@@ -101,7 +102,7 @@ fn versions(page: &HistoryReport<'_>, of: impl Fn(&HistoryEvent<'_>) -> bool) ->
 /// Returns the first tag of a version, or else its short id.
 fn named(page: &HistoryReport<'_>, index: usize) -> String {
     let version = page.version(index);
-    page::name(version.tags.first().map_or(version.short(), String::as_str))
+    page::harmless_name(version.tags.first().map_or(version.short(), String::as_str))
 }
 
 /// Returns the range of versions that may have caused an event, if there are several.
@@ -165,10 +166,10 @@ pub(crate) fn of_series(
         note.push_str(". Hollow: readings of another version with the same binary");
     }
     Some(Chart {
-        name: slug(&format!("{}-{}", name(&series.subject), title(&series.metric))),
-        title: sentence(&words::series(series)),
+        name: slug(&format!("{}-{}", harmless_name(&series.subject), title(&series.metric))),
+        title: harmless_sentence(&words::series(series)),
         note,
-        label: sentence(&format!("{}: {change}{}", words::series(series), changes(page, series))),
+        label: harmless_sentence(&format!("{}: {change}{}", words::series(series), changes(page, series))),
         drawn: Drawn::Plot(Plot {
             x: versions(page, |event| event.changes.iter().any(|(one, _)| std::ptr::eq(*one, series))),
             y: Axis::new(title(&series.metric), series.unit.clone(), scale),
@@ -182,7 +183,7 @@ pub(crate) fn of_series(
 }
 
 fn layer(arm: usize, name: &str, shape: LayerShape, pieces: Vec<Vec<ChartPoint>>) -> Layer {
-    Layer { arm, name: name.to_owned(), shape, pieces }
+    Layer { arm, name: name.to_owned(), code: false, shape, pieces }
 }
 
 /// Describes the change from the first to the last version.
@@ -259,7 +260,7 @@ fn combined_chart(page: &HistoryReport<'_>, subject: &str) -> Option<Chart> {
             });
             Some(layer(
                 place + 1,
-                &sentence(&title(&series.metric)),
+                &harmless_sentence(&title(&series.metric)),
                 LayerShape::Course,
                 vec![points.collect()],
             ))
@@ -272,10 +273,10 @@ fn combined_chart(page: &HistoryReport<'_>, subject: &str) -> Option<Chart> {
         })
         .collect();
     (!layers.is_empty()).then(|| Chart {
-        name: slug(&format!("{}-together", name(subject))),
-        title: name(subject),
+        name: slug(&format!("{}-together", harmless_name(subject))),
+        title: harmless_name(subject),
         note: "The smallest readings, relative to those of the first version.".to_owned(),
-        label: format!("{} at the last version: {}", name(subject), label.join(", ")),
+        label: format!("{} at the last version: {}", harmless_name(subject), label.join(", ")),
         drawn: Drawn::Plot(Plot {
             x: versions(page, |event| event.changes.iter().any(|(one, _)| one.subject == subject)),
             y: Axis::ratio("by the first version"),

@@ -7,7 +7,8 @@ use super::{
 };
 use crate::render::json::timestamp;
 use crate::render::page::{
-    self as model, Cell, ColumnHeading, Fold, Section, SectionPart, Span, Table, Tone, name, sentence,
+    self as model, Cell, ColumnHeading, Fold, Section, SectionPart, Span, Table, Tone, harmless_name,
+    harmless_sentence,
 };
 use crate::run_page::environment;
 use crate::run_page::of_run;
@@ -26,10 +27,10 @@ const LOG_LINES: usize = 20;
 /// Converts the report into the page.
 pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
     let history = page.history;
-    let (repository, range) = (name(&history.repository), name(&history.range));
+    let (repository, range) = (harmless_name(&history.repository), harmless_name(&history.range));
     let mut kind = vec![format!("History of {repository}, {range}")];
     kind.extend(of_run(&history.run));
-    kind.extend(history.remote.as_deref().map(|remote| name(&commit_links::without_user(remote))));
+    kind.extend(history.remote.as_deref().map(|remote| harmless_name(&commit_links::without_user(remote))));
     let wins = page.judgement.break_even.iter().map(|one| words::break_even(page, one));
     let mut sections: Vec<Section> = Vec::new();
     sections.extend(changes(page));
@@ -52,8 +53,8 @@ pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
         title: format!("{repository} {range}"),
         kind,
         verdict: verdict(page),
-        notes: vec![sentence(&words::counts(page))],
-        warnings: history.run.warnings.iter().map(|warning| sentence(&warning.text)).collect(),
+        notes: vec![harmless_sentence(&words::counts(page))],
+        warnings: history.run.warnings.iter().map(|warning| harmless_sentence(&warning.text)).collect(),
         sections,
     }
 }
@@ -87,11 +88,15 @@ fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
         };
         let what = format!("{} {}", words::series(series), words::change_text(series, change));
         spans.push(Span::plain(format!("; {most} is #{}, ", first.number)));
-        spans.push(Span::new(sentence(&what), chart::tone(first)));
-        spans.push(Span::plain(format!(", at {}", sentence(&words::culprit(page, first)))));
+        spans.push(Span::new(harmless_sentence(&what), chart::tone(first)));
+        spans.push(Span::plain(format!(", at {}", harmless_sentence(&words::culprit(page, first)))));
         if let Some(at) = words::likeliest(page, first) {
             let version = page.version(at);
-            spans.push(Span::plain(format!(": ‘{}’ by {}", name(&version.title), name(&version.author))));
+            spans.push(Span::plain(format!(
+                ": ‘{}’ by {}",
+                harmless_name(&version.title),
+                harmless_name(&version.author)
+            )));
         }
     }
     spans.push(Span::plain("."));
@@ -100,7 +105,7 @@ fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
 
 /// Makes a section from sentences, if there are any.
 fn list(head: &str, lines: impl IntoIterator<Item = String>) -> Option<Section> {
-    let lines: Vec<String> = lines.into_iter().map(|line| sentence(&line)).collect();
+    let lines: Vec<String> = lines.into_iter().map(|line| harmless_sentence(&line)).collect();
     (!lines.is_empty()).then(|| Section {
         title: head.to_owned(),
         folded: None,
@@ -116,7 +121,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
     let shown = page.shown_events();
     let mut parts = Vec::new();
     match shown.is_empty() {
-        true => parts.push(SectionPart::Words(sentence(&minor_changes::no_change(page)))),
+        true => parts.push(SectionPart::Words(harmless_sentence(&minor_changes::no_change(page)))),
         false => {
             let mut head =
                 vec![ColumnHeading::text("#"), ColumnHeading::text("Version"), ColumnHeading::text("Metric")];
@@ -154,7 +159,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
         parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
     }
     if let Some(line) = minor_changes::line(page) {
-        parts.push(SectionPart::Note(sentence(&line)));
+        parts.push(SectionPart::Note(harmless_sentence(&line)));
         for event in page.minor() {
             let head = words::short(page, event.at);
             parts.extend(page.explained_of(event).flat_map(|one| explained(&head, one)));
@@ -165,18 +170,19 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
 
 /// Writes where a change of a command comes from: the sentences, and a folded table of functions.
 fn explained(head: &str, one: &ExplainedChange) -> Vec<SectionPart> {
-    let lines: Vec<String> = one.sentences.iter().map(|line| sentence(&format!("{head}: {line}"))).collect();
+    let lines: Vec<String> =
+        one.sentences.iter().map(|line| harmless_sentence(&format!("{head}: {line}"))).collect();
     let mut parts = vec![SectionPart::List(lines)];
     if !one.rows.is_empty() {
-        let subject = name(&one.subject);
+        let subject = harmless_name(&one.subject);
         let row = |row: &ExplainedRow| {
-            let hunk = row.hunk.as_deref().map(|hunk| Span::plain(sentence(hunk)));
+            let hunk = row.hunk.as_deref().map(|hunk| Span::plain(harmless_sentence(hunk)));
             vec![
-                Cell::text(name(&row.function)),
+                Cell::text(harmless_name(&row.function)),
                 Cell::text(row.difference.clone()),
                 Cell::text(row.share.clone()),
                 Cell::text(row.code.clone()),
-                Cell { tail: hunk, ..Cell::text(sentence(&row.what)) },
+                Cell { tail: hunk, ..Cell::text(harmless_sentence(&row.what)) },
             ]
         };
         let mut heads = vec![ColumnHeading::text("Function")];
@@ -203,7 +209,7 @@ fn rows(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
         let tone = direction(change.better, change.accepted.is_some());
         let mut version = Cell {
             link: link.clone().filter(|_| index == 0),
-            ..Cell::text(sentence(&words::culprit(page, event)))
+            ..Cell::text(harmless_sentence(&words::culprit(page, event)))
         };
         let likeliest = words::likeliest(page, event);
         if index == 0 {
@@ -211,14 +217,14 @@ fn rows(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<Vec<Cell>> {
         }
         let mut title = Cell::default();
         if index == 0 {
-            title.text = likeliest.map_or(String::new(), |at| name(&page.version(at).title));
+            title.text = likeliest.map_or(String::new(), |at| harmless_name(&page.version(at).title));
             let kinds = words::kind(page, event).join("; ");
-            title.tail = Some(Span::plain(sentence(&kinds))).filter(|_| !kinds.is_empty());
+            title.tail = Some(Span::plain(harmless_sentence(&kinds))).filter(|_| !kinds.is_empty());
         }
         vec![
             Cell::toned(format!("#{}", event.number), chart::tone(event)),
             version,
-            Cell::text(sentence(&words::series(series))),
+            Cell::text(harmless_sentence(&words::series(series))),
             Cell::text(quantity(change.from, &series.unit)),
             Cell::text(quantity(change.to, &series.unit)),
             Cell::text(words::change_text(series, change)),
@@ -343,8 +349,8 @@ fn course(series: &Series) -> Vec<Cell> {
     let step = series.detectable.filter(|_| !series.exact).map_or("–".to_owned(), relative_spread);
     let points = series.points.iter().filter(|point| point.value.is_finite());
     let mut cells = vec![
-        Cell::code(name(&series.subject)),
-        Cell::text(name(&crate::render::title(&series.metric))),
+        Cell::code(harmless_name(&series.subject)),
+        Cell::text(harmless_name(&crate::render::title(&series.metric))),
         Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
     ];
     match shown {
@@ -356,7 +362,7 @@ fn course(series: &Series) -> Vec<Cell> {
         None => {
             cells.extend(["–", "–", "–"].map(Cell::text));
             let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
-            cells.push(Cell::toned(sentence(why), Tone::Open));
+            cells.push(Cell::toned(harmless_sentence(why), Tone::Open));
         }
     }
     cells.extend([series.points.len().to_string(), readings.to_string(), noise, step].map(Cell::text));
@@ -400,11 +406,11 @@ fn version(page: &HistoryReport<'_>, index: usize) -> Vec<Cell> {
         Cell {
             link: commit_links::commit_link(page.history.remote.as_deref(), &version.commit),
             tail: Some(Span::plain(about.join(", "))).filter(|_| !about.is_empty()),
-            ..Cell::text(sentence(&words::named(page, index)))
+            ..Cell::text(harmless_sentence(&words::named(page, index)))
         },
-        Cell::toned(sentence(&format!("{}{why}", words::state(page, index))), tone),
-        Cell::text(name(&version.title)),
-        Cell::text(name(&version.author)),
+        Cell::toned(harmless_sentence(&format!("{}{why}", words::state(page, index))), tone),
+        Cell::text(harmless_name(&version.title)),
+        Cell::text(harmless_name(&version.author)),
         Cell::text(date.split('T').next().unwrap_or_default()),
     ]
 }
@@ -413,8 +419,11 @@ fn version(page: &HistoryReport<'_>, index: usize) -> Vec<Cell> {
 fn logs(page: &HistoryReport<'_>) -> Option<Section> {
     let read = |(index, version): (usize, &scruple_core::history::Version)| {
         let path = version.log.as_ref()?;
-        let summary =
-            sentence(&format!("{}, {}: {path}", words::short(page, index), words::state(page, index)));
+        let summary = harmless_sentence(&format!(
+            "{}, {}: {path}",
+            words::short(page, index),
+            words::state(page, index)
+        ));
         Some(match page.logs.get(path) {
             Some(text) => {
                 let lines: Vec<String> = text.lines().take(LOG_LINES).map(words::plain).collect();

@@ -6,7 +6,9 @@ use crate::inspect::leak_sites::{BlockCounter, GrowingSite, LeakSites, Sites};
 use crate::inspect::site_rows::place;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
-use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, name, sentence};
+use crate::render::page::{
+    Cell, ColumnHeading, Section, SectionPart, Table, harmless_name, harmless_sentence,
+};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::allocation_sites::MemoryBlocks;
 use serde::Serialize;
@@ -96,10 +98,12 @@ pub fn text(sites: &Sites, width: usize) -> String {
 pub fn section(sites: &Sites) -> Option<Section> {
     let parts = match sites {
         Sites::NotWanted => return None,
-        Sites::Unknown(why) => vec![SectionPart::Note(sentence(&format!("The sites are not known: {why}.")))],
+        Sites::Unknown(why) => {
+            vec![SectionPart::Note(harmless_sentence(&format!("The sites are not known: {why}.")))]
+        }
         Sites::Found(sites) => {
             let rows = lines(sites).into_iter().map(|line| {
-                vec![Cell::text(name(&line.site)), Cell::text(line.bytes), Cell::text(line.blocks)]
+                vec![Cell::text(harmless_name(&line.site)), Cell::text(line.bytes), Cell::text(line.blocks)]
             });
             let table = Table {
                 label: "Sites by the growth of what they leave at the end".to_owned(),
@@ -112,7 +116,7 @@ pub fn section(sites: &Sites) -> Option<Section> {
                 stacks: true,
                 ..Table::default()
             };
-            let remarks = sites.remarks.iter().map(|remark| SectionPart::Note(sentence(remark)));
+            let remarks = sites.remarks.iter().map(|remark| SectionPart::Note(harmless_sentence(remark)));
             [SectionPart::Words(heading(sites)), SectionPart::Table(table)]
                 .into_iter()
                 .chain(remarks)

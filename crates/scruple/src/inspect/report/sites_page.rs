@@ -7,7 +7,7 @@ use crate::render::export::Formats;
 use crate::render::flame_graph;
 use crate::render::page::{
     self, Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
-    SectionPart, SortOrder, Span, Stacked, Table, Tone, name, sentence,
+    SectionPart, SortOrder, Span, Stacked, Table, Tone, harmless_name, harmless_sentence,
 };
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
@@ -40,10 +40,10 @@ pub fn page(found: &CommandSites, most: usize) -> Page {
         }));
     }
     Page {
-        title: format!("Memory of {}", name(&found.title)),
-        kind: vec!["Memory by allocation site".to_owned(), name(&found.title)],
-        verdict: vec![Span::plain(sentence(&verdict))],
-        notes: sites::remarks(found).iter().map(|remark| sentence(remark)).collect(),
+        title: format!("Memory of {}", harmless_name(&found.title)),
+        kind: vec!["Memory by allocation site".to_owned(), harmless_name(&found.title)],
+        verdict: vec![Span::plain(harmless_sentence(&verdict))],
+        notes: sites::remarks(found).iter().map(|remark| harmless_sentence(remark)).collect(),
         warnings: Vec::new(),
         sections,
     }
@@ -62,12 +62,17 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize) -> Table {
         let through = row.through.iter().map(|through| format!("through {through}"));
         let callers = std::iter::successors(row.callers.first(), |row| row.callers.first());
         let callers = callers.take(4).map(|caller| format!("← {}", place(&caller.frame)));
-        sentence(&through.chain(callers).collect::<Vec<_>>().join(" "))
+        harmless_sentence(&through.chain(callers).collect::<Vec<_>>().join(" "))
     };
     let mut lines: Vec<Vec<Cell>> = shown
         .iter()
         .map(|row| {
-            cells(name(&place(&row.frame)), path(row), &row.amounts, share_of(sites, slice::from_ref(row)))
+            cells(
+                harmless_name(&place(&row.frame)),
+                path(row),
+                &row.amounts,
+                share_of(sites, slice::from_ref(row)),
+            )
         })
         .collect();
     let mut all: Vec<HeapAmounts> = shown.iter().map(|row| row.amounts).collect();
@@ -107,11 +112,11 @@ fn flame_chart(sites: &HeapSites) -> Option<Chart> {
                 from: placed.from,
                 wide: placed.wide,
                 level: placed.level,
-                name: name(&called(frame)),
+                name: harmless_name(&called(frame)),
                 about: format!(
                     "{bytes}, {} of the peak; {}",
                     share(placed.wide),
-                    name(&frames[placed.index].label)
+                    harmless_name(&frames[placed.index].label)
                 ),
                 tone: Tone::Plain,
             }
@@ -141,6 +146,7 @@ fn course(sites: &HeapSites) -> Option<Chart> {
     let layer = Layer {
         arm: 0,
         name: plain(&sites.words.first().cloned().unwrap_or_default()),
+        code: true,
         shape: LayerShape::Steps,
         pieces: vec![points],
     };

@@ -141,18 +141,18 @@ pub(crate) fn draw(plot: &Plot, label: &str, tooltips: bool) -> Markup {
     }
 }
 
-/// Returns the sign and the name of each named layer, or nothing if there is only one.
-pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &str)> {
-    let mut named: Vec<(usize, &str, LayerShape)> = Vec::new();
+/// Returns the sign of each named layer, and a layer with this name, or nothing if there is only one.
+pub(crate) fn legend(plot: &Plot) -> Vec<(Markup, &Layer)> {
+    let mut named: Vec<&Layer> = Vec::new();
     for layer in plot.layers.iter().filter(|layer| !layer.name.is_empty()) {
-        if !named.iter().any(|(arm, name, _)| *arm == layer.arm && *name == layer.name) {
-            named.push((layer.arm, &layer.name, layer.shape));
+        if !named.iter().any(|known| known.arm == layer.arm && known.name == layer.name) {
+            named.push(layer);
         }
     }
     if named.len() < 2 {
         return Vec::new();
     }
-    named.into_iter().map(|(arm, name, shape)| (key_of(arm, shape), name)).collect()
+    named.into_iter().map(|layer| (key_of(layer.arm, layer.shape), layer)).collect()
 }
 
 /// Draws the plot as a separate picture, and returns its height in pixels.
@@ -162,10 +162,10 @@ pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
     let y = frame.height() + 20.0;
     let markup = html! {
         (body(&frame, true))
-        @for (place, (sign, name)) in named.iter().enumerate() {
+        @for (place, (sign, layer)) in named.iter().enumerate() {
             @let line = y + 18.0 * place as f64;
             svg x="0" y=(pixels(line - 10.0)) width="26" height="12" overflow="visible" { (sign) }
-            text x="34" y=(pixels(line)) { (name) }
+            text x="34" y=(pixels(line)) { (layer.name) }
         }
     };
     (markup, y + 18.0 * named.len() as f64)

@@ -289,6 +289,9 @@ pub struct Layer {
     pub arm: usize,
     /// The name of the layer in the legend.
     pub name: String,
+    /// Whether the name is code, such as a command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub code: bool,
     /// The form in which the layer is drawn.
     pub shape: LayerShape,
     /// The points, in pieces that are not connected with each other.

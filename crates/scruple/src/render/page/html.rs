@@ -114,7 +114,11 @@ fn legend(one: &super::Chart) -> Markup {
     let named = chart::plot::legend(plot);
     html! {
         @if !named.is_empty() {
-            ul.legend { @for (sign, name) in named { li { (sign) (name) } } }
+            ul.legend {
+                @for (sign, layer) in named {
+                    li { (sign) @if layer.code { code { (layer.name) } } @else { (layer.name) } }
+                }
+            }
         }
     }
 }

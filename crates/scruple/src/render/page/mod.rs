@@ -250,12 +250,12 @@ const LONGEST_WORD: usize = 160;
 const LONGEST_SENTENCE: usize = 1200;
 
 /// Makes a name from outside harmless: one line without control characters, shortened.
-pub fn name(text: &str) -> String {
+pub fn harmless_name(text: &str) -> String {
     shortened(text, LONGEST_NAME)
 }
 
-/// Makes a sentence with names from outside harmless, like [`name`].
-pub fn sentence(text: &str) -> String {
+/// Makes a sentence with names from outside harmless, like [`harmless_name`].
+pub fn harmless_sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| shortened(word, LONGEST_WORD));
     shortened(&words.collect::<Vec<_>>().join(" "), LONGEST_SENTENCE)
 }
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn long_names_keep_both_ends_and_nothing_in_them_steers() {
         let long = format!("{}\u{202e}{}", "a".repeat(5000), "z".repeat(5000));
-        let name = name(&long);
+        let name = harmless_name(&long);
         assert_eq!(name.chars().count(), LONGEST_NAME);
         assert!(name.starts_with("aaa") && name.ends_with("zzz") && name.contains('…'), "{name}");
-        assert_eq!(super::name("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(super::harmless_name("a\u{1b}[2J\nb"), "a\u{fffd}[2J\u{fffd}b");
     }
 }

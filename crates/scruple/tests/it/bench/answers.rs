@@ -151,11 +151,11 @@ fn code_that_was_compiled_after_the_calibration_runs_in_batches_of_the_usual_len
 #[test]
 fn a_budget_in_the_configuration_is_for_a_case_that_there_is() {
     let place = Place::new();
-    place.write("scruple.toml", "[budgets]\n\"god.time.wall\" = { max = \"1 s\" }\n");
+    place.write("scruple.toml", "[limits]\n\"god.time.wall\" = { max = \"1 s\" }\n");
     assert_snapshot!(bench(&place, &["--no-store", "--check"], &[GOOD]).exchange(), @r"
     exit 2
     --- stderr
-    error: scruple.toml has a budget ‘god:time.wall<1 s’, but there is no case ‘god’: `scruple bench --list` shows the names
+    error: scruple.toml has a limit ‘god:time.wall<1 s’, but there is no case ‘god’: `scruple bench --list` shows the names
     ");
     place.write("scruple.toml", "[budgets]\n\"good.time.wall\" = { max = \"1 s\" }\n");
     let other = r#"{"name":"other","cost":5}"#;

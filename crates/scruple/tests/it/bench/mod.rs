@@ -1,4 +1,4 @@
-//! `scruple bench` on a program with simulated clocks: tables, selections, comparisons, budgets.
+//! `scruple bench` on a program with simulated clocks: tables, selections, comparisons, limits.
 
 mod answers;
 mod faults;
@@ -333,7 +333,7 @@ fn a_budget_may_name_a_least_and_another_case() {
 #[test]
 fn budgets_stand_in_the_configuration_too() {
     let place = Place::new();
-    place.write("scruple.toml", "[budgets]\n\"zoo/*.alloc.bytes\" = { max = \"10 B\" }\n");
+    place.write("scruple.toml", "[limits]\n\"zoo/*.alloc.bytes\" = { max = \"10 B\" }\n");
     let answer = bench(&place, &["--no-store", "--check"], &[ONE, TWO]);
     assert_snapshot!(answer.exchange(), @r"
     exit 1

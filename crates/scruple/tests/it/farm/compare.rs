@@ -97,6 +97,7 @@ fn a_build_that_fails_on_a_node_is_reported_with_its_output_and_is_tried_again()
     assert!(
         answer.code == 4
             && answer.stderr.contains("‘HEAD~1’ cannot be weighed")
+            && answer.stderr.contains("; its log ends with:\n    + ")
             && answer.stderr.contains("No such file"),
         "{}",
         answer.exchange()

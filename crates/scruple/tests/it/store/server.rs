@@ -396,6 +396,6 @@ fn states_of_versions_are_copied_without_new_readings() {
     let back = fine(&place, "store.db", &["store", "copy", &url, "store.db"]);
     assert_eq!(back.stdout, "Copied 0 runs; 1 already there.\n");
     let again = fine(&place, "store.db", &["store", "copy", "store.db", &url]);
-    assert_eq!(again.stdout, "Copied 0 runs; 1 replaced what they continue.\n");
+    assert_eq!(again.stdout, "Copied 0 runs; 1 replaced an earlier copy.\n");
     assert_eq!(listed(&place, &url)[0]["state"], "complete");
 }

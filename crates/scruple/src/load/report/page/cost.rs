@@ -5,7 +5,7 @@ use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads};
 use crate::render::page::{
-    Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
+    Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::NoRuntimeFigures;
@@ -18,14 +18,17 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
         let lines: Vec<String> = remarks(server)
             .into_iter()
             .map(|line| match loads.servers.len() {
-                1 => sentence(&line),
-                _ => sentence(&format!("{}: {line}", name(&server.name))),
+                1 => harmless_sentence(&line),
+                _ => harmless_sentence(&format!("{}: {line}", harmless_name(&server.name))),
             })
             .collect();
         parts.extend(Some(SectionPart::List(lines.clone())).filter(|_| !lines.is_empty()));
     }
     for server in &loads.servers {
-        let map = server.sheet.as_ref().and_then(|sheet| memory_map::table(&name(&server.name), &sheet.maps));
+        let map = server
+            .sheet
+            .as_ref()
+            .and_then(|sheet| memory_map::table(&harmless_name(&server.name), &sheet.maps));
         parts.extend(map.map(|table| {
             let summary = of_server(loads, server, "Memory map before and after");
             SectionPart::Fold(Fold { summary, parts: vec![SectionPart::Table(table)] })
@@ -63,7 +66,7 @@ fn table(loads: &Loads) -> Option<Table> {
     let mut head = vec![ColumnHeading::text("Per request")];
     for server in &loads.servers {
         let place = several.then(|| loads.servers.iter().position(|one| one.name == server.name)).flatten();
-        let text = if several { name(&server.name) } else { "costs".to_owned() };
+        let text = if several { harmless_name(&server.name) } else { "costs".to_owned() };
         head.push(ColumnHeading { arm: place, ..ColumnHeading::number(text) });
         head.push(ColumnHeading::number("interval"));
         if !several {
@@ -86,7 +89,7 @@ fn table(loads: &Loads) -> Option<Table> {
         }
         cells.extend(several.then(|| Cell::text(ratio(key).map_or("–".to_owned(), change))));
         let source = servers.iter().flatten().find(|row| row.key == *key).map(|row| row.source.as_str());
-        cells.push(Cell::text(sentence(source.unwrap_or_default())));
+        cells.push(Cell::text(harmless_sentence(source.unwrap_or_default())));
         cells
     };
     let lines = keys.iter().map(line).collect();
@@ -124,7 +127,9 @@ fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
             };
             vec![value, ends, Cell::text(window)]
         }
-        Err(why) => vec![Cell::toned("absent", Tone::Open), Cell::text(sentence(why)), Cell::text("")],
+        Err(why) => {
+            vec![Cell::toned("absent", Tone::Open), Cell::text(harmless_sentence(why)), Cell::text("")]
+        }
     };
     cells.truncate(if several { 2 } else { 3 });
     if !several {

@@ -4,7 +4,7 @@ use super::super::instructions::{by_file, file, name as function_name};
 use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
-use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, name};
+use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, harmless_name};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
@@ -63,9 +63,9 @@ fn table(mut lines: Vec<FunctionRow>, head: &[ColumnHeading], label: &str, parts
     orders.push(SortOrder::by("file", &texts(|line| &line.file), Ord::cmp));
     let shown = lines.len();
     let rows = lines.into_iter().map(|line| {
-        let mut cells = vec![Cell::text(name(&line.name))];
+        let mut cells = vec![Cell::text(harmless_name(&line.name))];
         cells.extend(line.cells);
-        cells.push(Cell::text(name(&line.file)));
+        cells.push(Cell::text(harmless_name(&line.file)));
         cells
     });
     let label = label.to_owned();
@@ -103,7 +103,7 @@ fn instructions(found: &RequestInstructions, title: &str, parts: &mut Vec<Sectio
     let files: Vec<String> = by_file(found)
         .into_iter()
         .filter(|(_, own)| *own >= total / 100.0)
-        .map(|(file, own)| format!("{} {}", name(&file), part(own, total)))
+        .map(|(file, own)| format!("{} {}", harmless_name(&file), part(own, total)))
         .collect();
     parts.push(SectionPart::Words(format!(
         "{title}: {}{} a request ({} requests, by {}; user space only). By file: {}.",
@@ -164,7 +164,7 @@ fn system_calls(calls: &BTreeMap<String, f64>, label: String) -> Table {
     let mut each: Vec<(&String, &f64)> = calls.iter().collect();
     sorting::by(&mut each, |one, other| other.1.total_cmp(one.1));
     let row = |(call, count): (&String, &f64)| {
-        vec![Cell::text(name(call)), Cell::text(quantity(*count, &Unit::Count))]
+        vec![Cell::text(harmless_name(call)), Cell::text(quantity(*count, &Unit::Count))]
     };
     let head = vec![ColumnHeading::text(label.clone()), ColumnHeading::number("per request")];
     Table { label, head, rows: each.into_iter().map(row).collect(), ..Table::default() }

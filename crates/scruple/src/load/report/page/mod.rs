@@ -62,6 +62,6 @@ pub fn sections(loads: &Loads) -> Vec<Section> {
 fn of_server(loads: &Loads, server: &Loaded, what: &str) -> String {
     match loads.servers.len() {
         1 => what.to_owned(),
-        _ => format!("{what} of {}", crate::render::page::name(&server.name)),
+        _ => format!("{what} of {}", crate::render::page::harmless_name(&server.name)),
     }
 }

@@ -5,7 +5,7 @@ use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loaded, Loads, RateSearch};
 use crate::render::page::{
-    Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, Tone, name, sentence,
+    Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
 use scruple_core::knee::RateOutcome;
 use scruple_core::unit::{Unit, grouped, quantity, share};
@@ -52,7 +52,8 @@ fn rows(server: &Loaded, label: String) -> Option<Table> {
         let shown = row_name(&kind.name, kind.of);
         let p99 = response.quantile(0.99).map(|ns| ns as f64);
         keys.push((shown.clone(), [Some(kind.answered as f64), Some(failed as f64), p99]));
-        let mut cells = vec![Cell::text(name(&shown)), count(kind.answered, false), count(failed, true)];
+        let mut cells =
+            vec![Cell::text(harmless_name(&shown)), count(kind.answered, false), count(failed, true)];
         cells.extend(quantiles(response));
         Some(cells)
     });
@@ -158,7 +159,7 @@ fn generators(loads: &Loads) -> Option<Table> {
         let each = time((own.user + own.system) as f64 / own.requests.max(1) as f64);
         let late = server.pool.times.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
         vec![
-            Cell::code(name(&server.name)),
+            Cell::code(harmless_name(&server.name)),
             Cell::text(share(own.busy())),
             Cell::text(each),
             Cell::text(late),
@@ -192,7 +193,7 @@ pub(super) fn search(sought: &RateSearch) -> Section {
             Cell::text(quantile(0.99)),
             count(point.load.counts.failures.total(), true),
             Cell::toned(word, tone),
-            Cell::text(sentence(&point.broken.join(", "))),
+            Cell::text(harmless_sentence(&point.broken.join(", "))),
         ]
     };
     let of = |value: fn(&RatePoint) -> Option<f64>| points.iter().map(value).collect::<Vec<_>>();
