@@ -129,6 +129,11 @@ pub fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
+/// What was started, or `None` after printing that the test is skipped and why.
+pub fn or_skip<T>(started: Result<T, String>) -> Option<T> {
+    started.inspect_err(|why| skip(why)).ok()
+}
+
 /// Whether valgrind is installed. Prints that the test is skipped if not.
 pub fn has_valgrind() -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();

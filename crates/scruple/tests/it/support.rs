@@ -46,6 +46,11 @@ impl Place {
         std::fs::read_to_string(self.file(name)).expect("a file to read")
     }
 
+    /// Creates a file that a process of a test is to write to.
+    pub fn create(&self, name: &str) -> std::fs::File {
+        std::fs::File::create(self.file(name)).expect("a file")
+    }
+
     /// The folder in which runs of this place make their work folders.
     pub fn work(&self) -> PathBuf {
         self.file("cache/scruple")
@@ -87,9 +92,8 @@ pub struct Answer {
 
 impl Answer {
     pub fn of(output: Output, place: &Path) -> Answer {
-        let text = |bytes: Vec<u8>| {
-            String::from_utf8_lossy(&bytes).replace(&place.display().to_string(), "[place]").to_owned()
-        };
+        let text =
+            |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).replace(&place.display().to_string(), "[place]");
         Answer {
             code: output.status.code().unwrap_or(-1),
             stdout: text(output.stdout),

@@ -1,8 +1,10 @@
 //! `scruple run` and `scruple bench` on a farm: each node runs the whole command line, and Scruple merges their
 //! readings into one run.
 
+use super::names;
+use super::unit_processes::{kill, units_of, words_of};
 use crate::fake::{bench, bench_words};
-use crate::programs::skip;
+use crate::programs::or_skip;
 use crate::repository::blocks;
 use crate::slurm_cluster::Cluster;
 use crate::support::{Answer, Place, at};
@@ -43,16 +45,9 @@ fn four_units(place: &Place) {
 }
 
 /// The folder of the only command line that was distributed.
-fn folder(place: &Place) -> PathBuf {
+pub fn folder(place: &Place) -> PathBuf {
     let mut all = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
     all.find(|entry| entry.path().is_dir()).expect("a command line").path()
-}
-
-fn names(folder: PathBuf) -> Vec<String> {
-    let all = std::fs::read_dir(folder).expect("a folder").flatten();
-    let mut names: Vec<String> = all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
 }
 
 fn unit(place: &Place, name: &str, node: &str) -> Answer {
@@ -198,10 +193,7 @@ fn cases_are_weighed_by_units_as_well() {
 
 #[test]
 fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_killed() {
-    let cluster = match Cluster::start() {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     programs(&place);
     let here = place.run(WORDS).json();
@@ -209,14 +201,14 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     let words = [&WORDS[..], &["--prepare", "sleep 0.2"]].concat();
     let units = || units_of(&place);
     let start = |output: &str| {
-        let output = std::fs::File::create(place.file(output)).expect("a file");
+        let output = place.create(output);
         let mut command = place.command(&words);
         cluster.configure(&mut command).stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs")
     };
     let mut sender = start("output-1");
     assert!(cluster.eventually(|| !units().is_empty()), "no unit begins: {}", place.read("output-1"));
     if let Some(unit) = units().first() {
-        let _ = Command::new("kill").args(["-9", unit]).stderr(Stdio::null()).status();
+        kill(unit);
     }
     sender.kill().expect("a kill");
     sender.wait().expect("an end");
@@ -244,23 +236,6 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
     assert_eq!(cluster.ask(&["squeue", "-h"]), "");
 }
 
-/// The ids of the processes that do units of this place.
-fn units_of(place: &Place) -> Vec<String> {
-    let all = std::fs::read_dir("/proc").expect("processes").flatten();
-    let of_place = |pid: &String| {
-        let words = words_of(pid);
-        words.get(1).is_some_and(|word| word == "unit")
-            && words.iter().any(|word| word.contains(&*place.path().to_string_lossy()))
-    };
-    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(of_place).collect()
-}
-
-/// The command line of a process.
-fn words_of(pid: &str) -> Vec<String> {
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&words).split('\0').map(str::to_owned).collect()
-}
-
 /// The id of the parent of a process that runs.
 fn parent_of(pid: &str) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process that runs");
@@ -269,15 +244,12 @@ fn parent_of(pid: &str) -> String {
 
 #[test]
 fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
-    let cluster = match Cluster::with_timeout(10) {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::with_timeout(10)) else { return };
     let place = Place::new();
     programs(&place);
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let words = [&WORDS[..], &["--prepare", "sleep 0.5"]].concat();
-    let output = std::fs::File::create(place.file("output")).expect("a file");
+    let output = place.create("output");
     let mut command = place.command(&words);
     let sender =
         cluster.configure(&mut command).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
@@ -304,10 +276,7 @@ fn the_unit_of_a_node_that_dies_is_done_by_another_node() {
 
 #[test]
 fn slurm_gets_the_partition_and_the_options_of_the_configuration() {
-    let cluster = match Cluster::start() {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     programs(&place);
     // The partition has two nodes, one of which the options exclude.
@@ -329,10 +298,7 @@ fn slurm_gets_the_partition_and_the_options_of_the_configuration() {
 
 #[test]
 fn slurm_weighs_cases_on_its_nodes_and_two_such_runs_are_compared_on_the_nodes_of_both() {
-    let cluster = match Cluster::start() {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let cases = [r#"{"name":"zoo/ant","cost":5,"bytes":16}"#, r#"{"name":"zoo/bee","cost":10}"#];

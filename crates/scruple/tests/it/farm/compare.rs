@@ -1,7 +1,7 @@
 //! `scruple compare` of two revisions on a farm: they are built once, and every node weighs both of them.
 
 use crate::farm::command_lines::readings;
-use crate::programs::skip;
+use crate::programs::or_skip;
 use crate::repository::{BUILD, Repository, blocks};
 use crate::slurm_cluster::Cluster;
 use crate::support::{Place, at};
@@ -110,10 +110,7 @@ fn a_build_that_fails_on_a_node_is_reported_with_its_output_and_is_tried_again()
 
 #[test]
 fn slurm_builds_two_revisions_and_weighs_both_of_them_on_each_node() {
-    let cluster = match Cluster::start() {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let (place, _repository) = place_with_versions();
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\n");
     let answer = place.finish(cluster.configure(&mut place.command(words(&["HEAD~1", "HEAD"]))));

@@ -1,11 +1,13 @@
 //! `scruple load` on a farm: nodes start servers and load them, and their readings are one run.
 
+use super::command_lines::folder;
+use super::unit_processes::{kill, units_of, words_of};
 use crate::load::planted::SERVER;
-use crate::programs::{eventually, skip};
+use crate::programs::{eventually, or_skip};
 use crate::slurm_cluster::Cluster;
 use crate::support::{Answer, Place, at, free_port};
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 /// So many that they take longer than a question to the process beside the servers.
@@ -45,8 +47,7 @@ fn nodes_load_servers_of_their_own_and_their_loads_are_one_run() {
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 4\nprogram = \"/bin/true\"\n");
     let answer = place.run(&words);
     assert!(answer.code == 2 && answer.stderr.contains("without a result"), "{}", answer.exchange());
-    let lines = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
-    let folder = lines.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a command line");
+    let folder = folder(&place);
     let units = std::fs::read_dir(folder.join("units")).expect("units").flatten();
     for (unit, node) in units.zip(["a", "b"]) {
         let mut command = place.command(["unit", "--node", node]);
@@ -62,16 +63,7 @@ fn nodes_load_servers_of_their_own_and_their_loads_are_one_run() {
 
 /// The process beside the servers of this place.
 fn beside(place: &Place) -> Option<String> {
-    let of_place = |pid: &String| {
-        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words = String::from_utf8_lossy(&words).into_owned();
-        let words: Vec<&str> = words.split('\0').collect();
-        words.get(1) == Some(&"unit")
-            && words.contains(&"--serve")
-            && words.iter().any(|word| word.starts_with(&*place.path().to_string_lossy()))
-    };
-    let all = std::fs::read_dir("/proc").expect("processes").flatten();
-    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).find(of_place)
+    units_of(place).into_iter().find(|pid| words_of(pid).iter().any(|word| word == "--serve"))
 }
 
 #[test]
@@ -83,13 +75,13 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
     let long: Vec<String> =
         few.iter().filter(|word| **word != "-n" && **word != REQUESTS.to_string()).cloned().collect();
     for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
-        let output = std::fs::File::create(place.file("output")).expect("a file");
+        let output = place.create("output");
         let child =
             place.command(&words).stdout(Stdio::piped()).stderr(output).spawn().expect("scruple runs");
         assert!(eventually(|| beside(&place).is_some()), "{}", place.read("output"));
         std::thread::sleep(delay);
         if let Some(pid) = beside(&place) {
-            let _ = Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status();
+            kill(&pid);
         }
         let answer = Answer::of(child.wait_with_output().expect("an end"), place.path());
         assert_eq!(answer.code, 0, "{}{}", answer.exchange(), place.read("output"));
@@ -104,8 +96,7 @@ fn a_process_beside_servers_that_waits_for_its_node_ends_when_the_one_that_loads
     let place = Place::new();
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
     assert_eq!(place.run(words(&place)).code, 2, "units are written and not done");
-    let lines = std::fs::read_dir(place.file("cache/scruple/farm/lines")).expect("a folder").flatten();
-    let folder = lines.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a command line");
+    let folder = folder(&place);
     let unit =
         std::fs::read_dir(folder.join("units")).expect("units").flatten().next().expect("a unit").path();
     // Another unit measures on this node for as long as the test lasts.
@@ -127,10 +118,7 @@ fn a_process_beside_servers_that_waits_for_its_node_ends_when_the_one_that_loads
 
 #[test]
 fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
-    let cluster = match Cluster::start() {
-        Ok(cluster) => cluster,
-        Err(why) => return skip(&why),
-    };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     let words = words(&place);
     // Nodes of one machine cannot have servers at the same port at the same time.

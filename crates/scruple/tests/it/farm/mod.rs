@@ -5,6 +5,7 @@ mod compare;
 mod load;
 mod slurm;
 mod ssh;
+mod unit_processes;
 
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::Place;

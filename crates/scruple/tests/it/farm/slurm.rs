@@ -1,6 +1,8 @@
 //! Histories on a real Slurm cluster: where units run, what happens if its daemons are killed, and that the figures
 //! equal those of a local history.
 
+use super::unit_processes::{kill, units_of};
+use crate::programs::{or_skip, send};
 use crate::repository::{BUILD, Repository, blocks};
 use crate::slurm_cluster::Cluster;
 use crate::support::{Answer, Place};
@@ -9,18 +11,6 @@ use std::process::{Child, Stdio};
 const VERSIONS: usize = 20;
 const STEP: usize = 12;
 const ROUNDS: usize = 6;
-
-/// Starts a cluster, or prints why this machine cannot run one and returns `None`.
-fn cluster() -> Option<Cluster> {
-    match Cluster::start() {
-        Ok(cluster) => Some(cluster),
-        Err(why) => {
-            use std::io::Write;
-            let _ = writeln!(std::io::stderr(), "skipped: {why}");
-            None
-        }
-    }
-}
 
 /// A repository of 20 versions. From version `STEP` on, each allocates twice as much as those before.
 fn planted(place: &Place) -> Repository {
@@ -74,7 +64,7 @@ fn check(place: &Place) {
 
 #[test]
 fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_only() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let (here, there) = (Place::new(), Place::new());
     let (_one, _other) = (planted(&here), planted(&there));
     let answer = here.run(words());
@@ -111,7 +101,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
 
 #[test]
 fn a_history_by_slurm_has_the_verdicts_of_here() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     // One version allocates more, and a later one needs twice the time.
     let answers: Vec<Answer> = [false, true]
         .map(|by_slurm| {
@@ -143,7 +133,7 @@ fn a_history_by_slurm_has_the_verdicts_of_here() {
 
 #[test]
 fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twice() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     let _repository = planted(&place);
     of_class_m1(&place);
@@ -151,7 +141,7 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     let mut words = words();
     words.splice(3..3, ["--build", "sleep 0.5"]);
     let start = |name: &str| -> Child {
-        let output = std::fs::File::create(place.file(name)).expect("a file");
+        let output = place.create(name);
         let mut command = place.command(&words);
         cluster.configure(&mut command).stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs")
     };
@@ -208,7 +198,7 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
 
 #[test]
 fn an_interruption_takes_back_the_jobs_that_were_sent() {
-    let Some(cluster) = cluster() else { return };
+    let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
     let _repository = planted(&place);
     of_class_m1(&place);
@@ -228,36 +218,10 @@ fn an_interruption_takes_back_the_jobs_that_were_sent() {
     let mut child =
         cluster.configure(&mut command).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple");
     assert!(cluster.eventually(|| !units_of(&place).is_empty()), "no unit begins");
-    assert!(
-        std::process::Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .expect("kill")
-            .success()
-    );
+    send(&child, "INT");
     assert_eq!(child.wait().expect("an end").code(), Some(130));
     // Jobs of other users stay in the queue.
     let left = || cluster.ask(&["squeue", "-h", "-o", "%i"]);
     assert!(cluster.eventually(|| left().trim() == other.trim()), "{}", left());
     assert!(cluster.eventually(|| units_of(&place).is_empty()), "a unit lives on");
-}
-
-/// The process ids of the `scruple unit` processes of this place.
-fn units_of(place: &Place) -> Vec<String> {
-    let mine = |pid: &str| {
-        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let words: Vec<String> =
-            words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        let of_place = words
-            .last()
-            .is_some_and(|_| words.iter().any(|word| word.starts_with(&place.path().display().to_string())));
-        words.get(1).is_some_and(|verb| verb == "unit") && of_place
-    };
-    let all = std::fs::read_dir("/proc").expect("processes").flatten();
-    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|pid| mine(pid)).collect()
-}
-
-fn kill(pid: &str) {
-    // A process that has just ended by itself is not an error.
-    let _ = std::process::Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status();
 }

@@ -4,7 +4,7 @@ use super::compare;
 use super::load;
 use crate::fake::{bench, bench_words};
 use crate::farm::command_lines::{WORDS, programs, readings};
-use crate::programs::skip;
+use crate::programs::or_skip;
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::{Place, at, free_port};
 use serde_json::Value;
@@ -105,10 +105,7 @@ impl Drop for Hosts {
 
 #[test]
 fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish() {
-    let hosts = match Hosts::start() {
-        Ok(hosts) => hosts,
-        Err(why) => return skip(&why),
-    };
+    let Some(hosts) = or_skip(Hosts::start()) else { return };
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
     repository.commit_allocations([1000, 1000, 2000]);
@@ -142,10 +139,7 @@ fn a_history_over_ssh_has_each_round_on_one_host_and_goes_on_where_units_vanish(
 
 #[test]
 fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run() {
-    let hosts = match Hosts::start() {
-        Ok(hosts) => hosts,
-        Err(why) => return skip(&why),
-    };
+    let Some(hosts) = or_skip(Hosts::start()) else { return };
     let place = Place::new();
     programs(&place);
     let cases = [r#"{"name":"zoo/ant","cost":5,"bytes":16}"#, r#"{"name":"zoo/bee","cost":10}"#];
@@ -178,10 +172,7 @@ fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run(
 
 #[test]
 fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
-    let hosts = match Hosts::start() {
-        Ok(hosts) => hosts,
-        Err(why) => return skip(&why),
-    };
+    let Some(hosts) = or_skip(Hosts::start()) else { return };
     let place = Place::new();
     let words = load::words(&place);
     hosts.configure(&place, "");
@@ -200,10 +191,7 @@ fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
 
 #[test]
 fn hosts_that_ssh_reaches_weigh_two_revisions_that_were_built_once() {
-    let hosts = match Hosts::start() {
-        Ok(hosts) => hosts,
-        Err(why) => return skip(&why),
-    };
+    let Some(hosts) = or_skip(Hosts::start()) else { return };
     let (place, _repository) = compare::place_with_versions();
     hosts.configure(&place, "");
     let answer = place.run(compare::words(&["HEAD~1", "HEAD"]));

@@ -32,7 +32,7 @@ fn killed_again_and_again_a_history_loses_at_most_the_launch_under_way() {
     for kill in 0..kills() {
         moment = moment.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let mut command = place.command(&words);
-        let output = std::fs::File::create(place.file("output")).expect("a file");
+        let output = place.create("output");
         let mut child = command.stdout(Stdio::null()).stderr(output).spawn().expect("scruple runs");
         // A third of the kills come soon after the start, while versions are built. The others come once launches are
         // under way.
