@@ -15,7 +15,7 @@ main()
 ";
 
 #[test]
-fn budgets_hold_against_a_baseline_as_they_do_without() {
+fn limits_hold_against_a_baseline_as_they_do_without() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
         return crate::programs::skip("there is no python3");
     }

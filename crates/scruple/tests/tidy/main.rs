@@ -44,7 +44,7 @@ const WORDS: [&str; 26] = [
     "verdict",
     "tare",
     "undisturbed block",
-    "budget",
+    "limit",
     "gate",
 ];
 

@@ -149,7 +149,7 @@ fn code_that_was_compiled_after_the_calibration_runs_in_batches_of_the_usual_len
 }
 
 #[test]
-fn a_budget_in_the_configuration_is_for_a_case_that_there_is() {
+fn a_limit_in_the_configuration_is_for_a_case_that_there_is() {
     let place = Place::new();
     place.write("scruple.toml", "[limits]\n\"god.time.wall\" = { max = \"1 s\" }\n");
     assert_snapshot!(bench(&place, &["--no-store", "--check"], &[GOOD]).exchange(), @r"

@@ -288,7 +288,7 @@ fn a_program_without_cases_has_nothing_to_weigh() {
 }
 
 #[test]
-fn a_budget_that_cannot_be_read_is_a_remark() {
+fn a_limit_that_cannot_be_read_is_a_remark() {
     let odd = r#"{"name":"odd","cost":5,"budgets":{"time.wall":{"max":"soon"}}}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store", "--check"], &[odd]).exchange(), @r"
     exit 0
@@ -298,7 +298,7 @@ fn a_budget_that_cannot_be_read_is_a_remark() {
                net      ±      raw     tare  allocated
       odd  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
 
-    ! the budget of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit
+    ! the limit of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit
       are expected, such as ‘20 ms’
     ");
 }

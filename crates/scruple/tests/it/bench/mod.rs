@@ -273,7 +273,7 @@ fn batches_in_which_threads_took_turns_are_run_again_and_do_not_count() {
 }
 
 #[test]
-fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
+fn an_exceeded_limit_of_a_case_is_exit_code_1_unless_limits_are_only_reported() {
     let place = Place::new();
     let fine = r#"{"name":"fine","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"max":16},"time.wall":{"max":"1 µs"}}}"#;
     let fat = r#"{"name":"fat","cost":5,"bytes":17,"budgets":{"alloc.bytes":{"max":16}}}"#;
@@ -305,7 +305,7 @@ fn an_exceeded_budget_is_exit_code_1_unless_budgets_are_only_reported() {
 }
 
 #[test]
-fn a_budget_may_name_a_least_and_another_case() {
+fn a_limit_may_be_a_least_or_name_another_case() {
     let least = r#"{"name":"lazy","cost":5,"bytes":16,"budgets":{"alloc.bytes":{"min":17}}}"#;
     let beside =
         r#"{"name":"double","cost":10,"tare":2,"budgets":{"time.wall":{"max":"+50%","against":"single"}}}"#;
@@ -331,7 +331,7 @@ fn a_budget_may_name_a_least_and_another_case() {
 }
 
 #[test]
-fn budgets_stand_in_the_configuration_too() {
+fn limits_of_cases_stand_in_the_configuration_too() {
     let place = Place::new();
     place.write("scruple.toml", "[limits]\n\"zoo/*.alloc.bytes\" = { max = \"10 B\" }\n");
     let answer = bench(&place, &["--no-store", "--check"], &[ONE, TWO]);
