@@ -14,8 +14,8 @@
 become the transcript of the command. The commands of one document run in one new folder, in their order, by `sh`; `run`
 expects the exit code 0, and `run 1:` the code 1. `prepare` runs without being shown.
 
-With --check, the lines that begin with `scruple` in ```sh blocks of docs/how-to.md and docs/tutorial.md are tried too, with less effort than
-they would take. One that ends in a comment such as `# exits with 0, 1 or 3` may do that.
+With --check, the lines that begin with `scruple` in ```sh blocks of docs/how-to.md and docs/tutorial.md are tried too,
+with less effort than they would take. One that ends in a comment such as `# exits with 0, 1 or 3` may do that.
 """
 
 import argparse
