@@ -53,19 +53,19 @@ pub struct Repository {
 
 /// Why git gave no answer.
 #[derive(Debug)]
-pub enum Refused {
+pub enum GitError {
     /// Git reported this error.
-    Said(String),
+    Message(String),
     /// Git could not be started.
     NoGit(Fault),
 }
 
-impl Refused {
+impl GitError {
     /// Creates the error for the user, with what was tried and git's message.
     pub fn fault(self, tried: &str) -> Fault {
         match self {
-            Refused::Said(message) => Fault::usage(format!("{tried}: {message}")),
-            Refused::NoGit(fault) => fault,
+            GitError::Message(message) => Fault::usage(format!("{tried}: {message}")),
+            GitError::NoGit(fault) => fault,
         }
     }
 }
@@ -82,12 +82,12 @@ impl Repository {
     }
 
     /// Returns the full id of the commit that a revision names.
-    pub fn commit(&self, revision: &str) -> Result<String, Refused> {
+    pub fn commit(&self, revision: &str) -> Result<String, GitError> {
         self.ask(["rev-parse", "--verify", "--end-of-options", &format!("{revision}^{{commit}}")])
     }
 
     /// Returns the output of git for these arguments.
-    pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, Refused> {
+    pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, GitError> {
         self.ask_with(words, &[], None)
     }
 
@@ -97,7 +97,7 @@ impl Repository {
         &self,
         words: impl IntoIterator<Item = S>,
         env: &[(&str, &OsStr)],
-    ) -> Result<String, Refused> {
+    ) -> Result<String, GitError> {
         let off = self.own_filters()?.into_iter().map(|name| match name.ends_with(".required") {
             true => (name, "false"),
             false => (name, ""),
@@ -115,12 +115,12 @@ impl Repository {
     }
 
     /// Returns the names of the filter settings in the repository's own configuration.
-    fn own_filters(&self) -> Result<Vec<String>, Refused> {
+    fn own_filters(&self) -> Result<Vec<String>, GitError> {
         let words = ["config", "--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\."];
         let answer = match self.ask(words) {
             Ok(answer) => answer,
             // Git reports an error if there are no such settings.
-            Err(Refused::Said(_)) => return Ok(Vec::new()),
+            Err(GitError::Message(_)) => return Ok(Vec::new()),
             Err(refused) => return Err(refused),
         };
         let parts: Vec<&str> = answer.split('\0').collect();
@@ -134,9 +134,9 @@ impl Repository {
         words: impl IntoIterator<Item = S>,
         env: &[(&str, &OsStr)],
         input: Option<&str>,
-    ) -> Result<String, Refused> {
+    ) -> Result<String, GitError> {
         let no_git = |error: std::io::Error| {
-            Refused::NoGit(Fault::usage(format!("cannot run git: {error}; histories need the git program")))
+            GitError::NoGit(Fault::usage(format!("cannot run git, which reads commits: {error}")))
         };
         let mut command = Command::new("git");
         MISLEADING.iter().for_each(|name| {
@@ -167,7 +167,7 @@ impl Repository {
         }
         match output.status.success() {
             true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
-            false => Err(Refused::Said(first_informative_line(&String::from_utf8_lossy(&output.stderr)))),
+            false => Err(GitError::Message(first_informative_line(&String::from_utf8_lossy(&output.stderr)))),
         }
     }
 }

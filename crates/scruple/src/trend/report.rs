@@ -58,7 +58,7 @@ fn one(points: &[StoredPoint], trend: &Trend, width: usize, out: &mut String) {
     let whole =
         if first > 0.0 && first != last { format!("  ({})", change(last / first)) } else { String::new() };
     let _ = writeln!(out, "\n{BOLD}{title}{BOLD:#}  {} → {}{whole}", text(first), text(last));
-    let mut cells = vec![VersionCell::Nothing; points.len()];
+    let mut cells = vec![VersionCell::Empty; points.len()];
     trend.values.iter().for_each(|(place, value)| cells[*place] = VersionCell::Value(*value));
     let columns = COLUMNS.min(width.saturating_sub(2));
     let _ = writeln!(out, "  {}", sparkline::line(&cells, columns));

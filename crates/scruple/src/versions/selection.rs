@@ -3,7 +3,7 @@
 use super::source::Source;
 use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
-use crate::git::Refused;
+use crate::git::GitError;
 use scruple_core::history::{Version, VersionState};
 use std::collections::{HashMap, HashSet};
 
@@ -118,10 +118,10 @@ impl VersionSelection {
         all.into_iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, one)| one).collect()
     }
 
-    fn refused(&self, source: &Source, refused: Refused) -> Fault {
+    fn refused(&self, source: &Source, refused: GitError) -> Fault {
         let text = self.text();
         match refused {
-            Refused::Said(message)
+            GitError::Message(message)
                 if message.contains("unknown revision") || message.contains("bad revision") =>
             {
                 match self.range.is_some() || source.repository.ask(["rev-parse", "--verify", "HEAD"]).is_ok()

@@ -4,7 +4,7 @@ use super::build::ObjectSource;
 use super::build_process::{BuildLauncher, BuildProgram};
 use crate::digest::digest;
 use crate::fault::Fault;
-use crate::git::{Refused, Repository};
+use crate::git::{GitError, Repository};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -68,11 +68,11 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     match Repository::at(&absolute).ask(words) {
         Ok(top) => Ok(top),
         // A bare repository has no working tree; its git folder takes the place of the top folder.
-        Err(Refused::Said(message)) if message.contains("work tree") => {
+        Err(GitError::Message(message)) if message.contains("work tree") => {
             let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
         }
-        Err(Refused::Said(message)) => {
+        Err(GitError::Message(message)) => {
             Err(Fault::usage(format!("{tried}: {message}; go to one, or name its path or URL with --repo")))
         }
         Err(refused) => Err(refused.fault(&tried)),
@@ -126,7 +126,7 @@ impl Source {
     /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
         self.repository.commit(revision).map_err(|refused| match refused {
-            Refused::Said(_) => self.unknown(revision),
+            GitError::Message(_) => self.unknown(revision),
             refused => refused.fault(""),
         })
     }
@@ -167,7 +167,7 @@ impl Source {
     /// so that the same content gives the same commit. Its objects go to the folder `objects`; the repository is not
     /// changed.
     pub fn snapshot(&self, objects: &Path) -> Result<Option<String>, Fault> {
-        let failed = |refused: Refused| refused.fault("cannot read the working tree");
+        let failed = |refused: GitError| refused.fault("cannot read the working tree");
         let index = self
             .repository
             .ask(["rev-parse", "--path-format=absolute", "--git-path", "index"])
@@ -180,7 +180,7 @@ impl Source {
             ("GIT_OBJECT_DIRECTORY", objects.as_os_str()),
             ("GIT_ALTERNATE_OBJECT_DIRECTORIES", theirs.as_os_str()),
         ];
-        let work = || -> Result<Option<String>, Refused> {
+        let work = || -> Result<Option<String>, GitError> {
             self.repository.ask_of_tree(["add", "--update", ":/"], &env)?;
             let tree = self.repository.ask_of_tree(["write-tree"], &env)?;
             if tree == self.repository.ask(["rev-parse", "HEAD^{tree}"])? {

@@ -10,7 +10,7 @@ fn run(place: &Place, words: &[&str]) -> Answer {
 }
 
 #[test]
-fn the_lines_of_its_introduction_run() {
+fn the_commands_of_its_readme_run() {
     let place = Place::new();
     place.write("file", "TODO: nothing\n");
     place.write("Makefile", "all:\n\ttouch made\nclean:\n\trm -f made\n");

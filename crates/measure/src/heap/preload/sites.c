@@ -75,7 +75,7 @@ static void end_record(struct recording *recording, uint64_t size) {
     __atomic_store_n(&((struct piece *)recording->piece)->used, recording->used, __ATOMIC_RELEASE);
 }
 
-static struct recording *tape_of(struct slot *slot) {
+static struct recording *recording_of(struct slot *slot) {
     struct recording *recording = (struct recording *)slot->recording;
     if (recording || slot == &self.own) return recording;
     recording = system_take(sizeof *recording);
@@ -213,7 +213,7 @@ static __attribute__((noinline)) uint64_t write_sample(struct recording *recordi
 #endif
 
 __attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size) {
-    struct recording *recording = sampler.busy ? NULL : tape_of(slot);
+    struct recording *recording = sampler.busy ? NULL : recording_of(slot);
     uint64_t registers[REGISTERS], place = 0;
     if (recording) {
         *(volatile int *)&sampler.busy = 1;
@@ -227,7 +227,7 @@ __attribute__((noinline)) uint64_t record_sample(struct slot *slot, size_t size)
 }
 
 void record_free(struct slot *slot, uint64_t block) {
-    struct recording *recording = slot && !sampler.busy ? tape_of(slot) : NULL;
+    struct recording *recording = slot && !sampler.busy ? recording_of(slot) : NULL;
     struct free_record *record = NULL;
     if (recording) {
         *(volatile int *)&sampler.busy = 1;

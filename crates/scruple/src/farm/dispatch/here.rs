@@ -20,7 +20,7 @@ impl Here {
     }
 
     /// Does a unit in a process of its own. When that process is ended, it ends the processes that it started.
-    fn unit(&self, order: &WorkOrder<'_>, name: &str) -> Result<(), Fault> {
+    fn do_unit(&self, order: &WorkOrder<'_>, name: &str) -> Result<(), Fault> {
         let log = order.folder.path().join("logs").join(name);
         let failed = |error| Fault::usage(format!("cannot start a unit, see ‘{}’: {error}", log.display()));
         let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
@@ -77,7 +77,7 @@ impl Dispatch for Here {
                         order.folder.path().join("logs").join(name).display()
                     )));
                 }
-                self.unit(order, name)?;
+                self.do_unit(order, name)?;
                 failure(order.folder, &[(*name).clone()])?;
             }
         }

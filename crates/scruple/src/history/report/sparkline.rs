@@ -10,7 +10,7 @@ pub(crate) enum VersionCell {
     /// The version could not be built or weighed.
     Failed,
     /// The version was not weighed.
-    Nothing,
+    Empty,
 }
 
 /// Returns the column of a version. Several versions share one if there are more versions than columns.
@@ -38,11 +38,11 @@ pub(crate) fn line(cells: &[VersionCell], columns: usize) -> String {
         false => (bottom, top - bottom),
     };
     let width = cells.len().min(columns);
-    let mut shown = vec![VersionCell::Nothing; width];
+    let mut shown = vec![VersionCell::Empty; width];
     for (index, cell) in cells.iter().enumerate() {
         let place = &mut shown[column(index, cells.len(), columns)];
-        let weaker = matches!(place, VersionCell::Nothing) || matches!(cell, VersionCell::Value(_));
-        if weaker && *cell != VersionCell::Nothing {
+        let weaker = matches!(place, VersionCell::Empty) || matches!(cell, VersionCell::Value(_));
+        if weaker && *cell != VersionCell::Empty {
             *place = *cell;
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn line(cells: &[VersionCell], columns: usize) -> String {
             LEVELS[((place * 8.0) as usize).min(7)]
         }
         VersionCell::Failed => '×',
-        VersionCell::Nothing => '·',
+        VersionCell::Empty => '·',
     };
     shown.iter().map(draw).collect()
 }
@@ -76,12 +76,12 @@ pub(crate) fn marks(events: &[(usize, usize)], versions: usize, columns: usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use VersionCell::{Failed, Nothing, Value};
+    use VersionCell::{Empty, Failed, Value};
 
     #[test]
     fn failures_and_gaps_are_distinguished() {
-        assert_eq!(line(&[Value(1.0), Failed, Nothing, Value(8.0)], 10), "▁×·█");
-        assert_eq!(line(&[Nothing, Failed], 10), "·×");
+        assert_eq!(line(&[Value(1.0), Failed, Empty, Value(8.0)], 10), "▁×·█");
+        assert_eq!(line(&[Empty, Failed], 10), "·×");
         assert_eq!(line(&[], 10), "");
     }
 

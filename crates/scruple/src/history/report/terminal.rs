@@ -140,7 +140,7 @@ fn cells(page: &HistoryReport<'_>, series: &Series) -> Vec<VersionCell> {
         .iter()
         .map(|version| match version.state {
             state if state.failed() => VersionCell::Failed,
-            _ => VersionCell::Nothing,
+            _ => VersionCell::Empty,
         })
         .collect();
     for point in series.points.iter().filter(|point| point.value.is_finite()) {

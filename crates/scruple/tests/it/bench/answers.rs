@@ -72,7 +72,7 @@ fn a_tare_that_allocates_more_than_its_case_leaves_no_figure() {
 }
 
 #[test]
-fn too_few_readings_for_an_interval_are_said_with_what_helps() {
+fn too_few_readings_for_an_interval_are_reported_with_what_helps() {
     let options = ["--no-store", "--seed", "7", "--processes", "1", "--blocks", "4"];
     let few = bench_freely(&Place::new(), &options, &[GOOD, r#"{"name":"other","cost":5}"#]);
     assert_eq!(few.code, 0, "{}", few.exchange());

@@ -62,19 +62,21 @@ impl StuckJobs {
                         _ => ScriptProgress::Unseen,
                     };
                     wrong.extend(
-                        wrong_with(job, done.contains(name), earlier_done, script).map(|it| (job, it)),
+                        problem_of(job, done.contains(name), earlier_done, script)
+                            .map(|problem| (job, problem)),
                     );
                 }
             }
             earlier_done &= stage.iter().all(|name| done.contains(name));
         }
-        self.since.retain(|(id, it), _| wrong.iter().any(|(job, other)| job.id == *id && other == it));
+        self.since
+            .retain(|(id, problem), _| wrong.iter().any(|(job, other)| job.id == *id && other == problem));
         let now = Instant::now();
         let mut messages = Vec::new();
-        for (job, it) in wrong {
-            let key = (job.id.clone(), it);
+        for (job, problem) in wrong {
+            let key = (job.id.clone(), problem);
             let since = *self.since.entry(key.clone()).or_insert(now);
-            let patience = match it {
+            let patience = match problem {
                 JobProblem::Delayed | JobProblem::Held => Duration::ZERO,
                 JobProblem::NotLaunched | JobProblem::NoNode => LAUNCH,
                 JobProblem::Waiting => ENDING,
@@ -82,16 +84,16 @@ impl StuckJobs {
                 // and its node is needed.
                 JobProblem::Ended => ENDING + GRACE,
             };
-            if now - since < patience || (it != JobProblem::Delayed && !self.helped.insert(key)) {
+            if now - since < patience || (problem != JobProblem::Delayed && !self.helped.insert(key)) {
                 continue;
             }
-            messages.extend(help(job, it));
+            messages.extend(help(job, problem));
         }
         messages
     }
 }
 
-fn wrong_with(
+fn problem_of(
     job: &QueuedJob,
     has_result: bool,
     earlier_done: bool,
@@ -112,9 +114,9 @@ fn wrong_with(
     }
 }
 
-fn help(job: &QueuedJob, wrong: JobProblem) -> Option<String> {
+fn help(job: &QueuedJob, problem: JobProblem) -> Option<String> {
     let id = format!("JobId={}", job.id);
-    let words = match wrong {
+    let words = match problem {
         JobProblem::Delayed => vec!["scontrol", "update", &id, "StartTime=now"],
         JobProblem::Held => vec!["scontrol", "release", &job.id],
         JobProblem::NotLaunched => vec!["scontrol", "requeue", &job.id],
@@ -128,7 +130,7 @@ fn help(job: &QueuedJob, wrong: JobProblem) -> Option<String> {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
     let refused = ask(&mut command, None).err();
-    match wrong {
+    match problem {
         JobProblem::NotLaunched => {
             Some(format!("Slurm has not launched the job {}: it is queued again", job.id))
         }
@@ -148,34 +150,34 @@ mod tests {
 
     #[test]
     fn a_job_is_stuck_when_slurm_and_the_folder_of_units_disagree() {
-        let wrong = |state: &str, reason: &str, has_result, earlier_done, script| {
+        let problem = |state: &str, reason: &str, has_result, earlier_done, script| {
             let [id, number, state, reason] = ["7_1", "8", state, reason].map(str::to_owned);
-            wrong_with(&QueuedJob { id, number, state, reason }, has_result, earlier_done, || script)
+            problem_of(&QueuedJob { id, number, state, reason }, has_result, earlier_done, || script)
         };
-        assert_eq!(wrong("RUNNING", "None", false, true, ScriptProgress::Begun), None);
-        assert_eq!(wrong("RUNNING", "None", false, true, ScriptProgress::Ended), Some(JobProblem::Ended));
+        assert_eq!(problem("RUNNING", "None", false, true, ScriptProgress::Begun), None);
+        assert_eq!(problem("RUNNING", "None", false, true, ScriptProgress::Ended), Some(JobProblem::Ended));
         assert_eq!(
-            wrong("RUNNING", "None", false, true, ScriptProgress::Unseen),
+            problem("RUNNING", "None", false, true, ScriptProgress::Unseen),
             Some(JobProblem::NotLaunched)
         );
-        assert_eq!(wrong("RUNNING", "None", true, true, ScriptProgress::Begun), Some(JobProblem::Ended));
+        assert_eq!(problem("RUNNING", "None", true, true, ScriptProgress::Begun), Some(JobProblem::Ended));
         assert_eq!(
-            wrong("PENDING", "Dependency", false, true, ScriptProgress::Begun),
+            problem("PENDING", "Dependency", false, true, ScriptProgress::Begun),
             Some(JobProblem::Waiting)
         );
-        assert_eq!(wrong("PENDING", "Dependency", false, false, ScriptProgress::Begun), None);
+        assert_eq!(problem("PENDING", "Dependency", false, false, ScriptProgress::Begun), None);
         assert_eq!(
-            wrong("PENDING", "BeginTime", false, true, ScriptProgress::Begun),
+            problem("PENDING", "BeginTime", false, true, ScriptProgress::Begun),
             Some(JobProblem::Delayed)
         );
         assert_eq!(
-            wrong("PENDING", "JobHeldUser", false, true, ScriptProgress::Begun),
+            problem("PENDING", "JobHeldUser", false, true, ScriptProgress::Begun),
             Some(JobProblem::Held)
         );
         assert_eq!(
-            wrong("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1", false, true, ScriptProgress::Unseen),
+            problem("PENDING", "ReqNodeNotAvail, UnavailableNodes:n1", false, true, ScriptProgress::Unseen),
             Some(JobProblem::NoNode)
         );
-        assert_eq!(wrong("PENDING", "Resources", false, true, ScriptProgress::Begun), None);
+        assert_eq!(problem("PENDING", "Resources", false, true, ScriptProgress::Begun), None);
     }
 }
