@@ -31,6 +31,17 @@ fn the_first_line_is_the_verdict_that_show_prints() {
 }
 
 #[test]
+fn names_of_commands_are_code_in_tables_and_legends() {
+    let place = place();
+    let page = written(&place, &["-o", "page.html"], "page.html");
+    let legend = page.split("class=\"legend\"").nth(1).and_then(|rest| rest.split("</ul>").next());
+    let (table, legend) = (page.split("<table").nth(1).expect("a table"), legend.expect("a legend"));
+    for name in ["<code>old</code>", "<code>new</code>"] {
+        assert!(table.contains(name) && legend.contains(name), "{name} is not in\n{legend}");
+    }
+}
+
+#[test]
 fn a_page_needs_no_other_file() {
     let place = place();
     let page = written(&place, &["last", "-o", "page.html"], "page.html");

@@ -298,8 +298,8 @@ fn a_limit_that_cannot_be_read_is_a_remark() {
                net      ±      raw     tare  allocated
       odd  5.00 ns  0.4 %  7.00 ns  2.00 ns        0 B
 
-    ! the limit of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit
-      are expected, such as ‘20 ms’
+    ! the limit of ‘odd’ for time.wall cannot be read: ‘soon’ is not a quantity: a number and a unit are
+      expected, such as ‘20 ms’
     ");
 }
 

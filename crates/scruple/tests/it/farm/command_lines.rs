@@ -159,7 +159,7 @@ fn a_unit_refuses_other_programs_another_configuration_and_a_program_that_fails(
     place.shell_script("two", "echo broken >&2; exit 3");
     let answer = place.run(WORDS);
     assert!(
-        answer.code == 4 && answer.stderr.contains("failed on here: ") && answer.stderr.contains("broken"),
+        answer.code == 4 && answer.stderr.contains("failed on here; ") && answer.stderr.contains("broken"),
         "{}",
         answer.exchange()
     );

@@ -138,7 +138,7 @@ fn a_unit_that_cannot_be_done_is_reported_with_the_machine_and_the_reason() {
     // There is no folder for temporary files either.
     let answer = place.finish(place.command(words("2")).env("TMPDIR", place.file("scratch/none")));
     assert_eq!(answer.code, 2, "{}", answer.exchange());
-    assert!(answer.stderr.contains("failed on here: "), "{}", answer.exchange());
+    assert!(answer.stderr.contains("failed on here; "), "{}", answer.exchange());
     std::fs::remove_file(place.file("scratch")).expect("a file");
     let answer = place.run(words("2"));
     assert_eq!(answer.code, 0, "the same command continues: {}", answer.exchange());
