@@ -1,12 +1,12 @@
 //! The limits of a load, from the command line and from scenarios.
 
-use super::windows::{LoadedServer, part_name};
+use super::windows::{TargetServer, part_name};
 use crate::fault::Fault;
 use scruple_core::limit::Limit;
 use scruple_core::unit::Unit;
 
 /// Returns the limits of the command line together with those of the scenarios.
-pub fn with_limits_of(sides: &[LoadedServer], mut limits: Vec<Limit>) -> Result<Vec<Limit>, Fault> {
+pub fn with_limits_of(sides: &[TargetServer], mut limits: Vec<Limit>) -> Result<Vec<Limit>, Fault> {
     let subjects = sides.iter().filter(|side| side.yardstick.is_none());
     for side in subjects {
         for (row, text_of_limit) in &side.limits {
@@ -25,7 +25,7 @@ pub fn with_limits_of(sides: &[LoadedServer], mut limits: Vec<Limit>) -> Result<
 }
 
 /// Refuses a limit on a change if there is no second server to compare with.
-fn refuse_changes_of_one_server(sides: &[LoadedServer], limits: &[Limit]) -> Result<(), Fault> {
+fn refuse_changes_of_one_server(sides: &[TargetServer], limits: &[Limit]) -> Result<(), Fault> {
     let several = sides.iter().filter(|side| side.yardstick.is_none()).count() > 1;
     match limits.iter().find(|limit| limit.bound.is_relative() && !several) {
         None => Ok(()),

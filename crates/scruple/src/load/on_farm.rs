@@ -6,7 +6,7 @@ use super::limits::with_limits_of;
 use super::remote_server::{RemoteHelper, RemoteServer};
 use super::report::page;
 use super::verb;
-use super::windows::{LoadedServer, plan, sides};
+use super::windows::{TargetServer, plan, sides};
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
@@ -84,9 +84,9 @@ fn check(args: &LoadArgs) -> Result<(), Fault> {
 
 /// Several nodes would load a server that already runs all at once. Only servers that listen on a port can be on
 /// another node than their clients.
-fn by(args: &LoadArgs, sides: &[LoadedServer]) -> NodeChoice {
+fn by(args: &LoadArgs, sides: &[TargetServer]) -> NodeChoice {
     let port =
-        |side: &LoadedServer| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));
+        |side: &TargetServer| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));
     match sides.iter().all(|side| side.command.is_some()) {
         false => NodeChoice::OneNode,
         true if args.judging.yardstick.is_none() && sides.iter().all(port) => NodeChoice::Pairs,

@@ -1,13 +1,13 @@
 //! The remarks on a load.
 
-use super::windows::{LoadedServer, Loads};
+use super::windows::{Loads, TargetServer};
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_measure::load::cost::memory_growth::{FILLED, GrowthPerRequest};
 use scruple_measure::load::{self, Doubt, Failure};
 
 /// Adds remarks on how the requests were read.
-pub fn note(run: &mut Run, sides: &[LoadedServer]) {
+pub fn note(run: &mut Run, sides: &[TargetServer]) {
     // The remarks of one server suffice, because all servers receive the same requests.
     for text in sides.iter().take(1).flat_map(|side| &side.notes) {
         run.warn("recording", text.clone());

@@ -11,8 +11,8 @@ use super::watchers::Watchers;
 use super::windows::passes;
 use super::windows::passes::InstrumentPass;
 use super::windows::{
-    Division, Engine, LoadScript, Loaded, LoadedServer, Loader, Loading, Loads, ObservedServer, Pool,
-    RateSearch, ScriptedLoader,
+    Division, Engine, LoadScript, Loader, Loading, Loads, ObservedServer, Pool, RateSearch, ScriptedLoader,
+    ServerResults, TargetServer,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
 use crate::cli::values;
@@ -159,7 +159,7 @@ pub fn terms(args: &LoadArgs) -> Result<Terms, Fault> {
 
 /// Returns the paths of the programs that start servers. A program that is not found is left out, because starting it
 /// reports the error.
-pub fn programs(sides: &[LoadedServer]) -> Vec<PathBuf> {
+pub fn programs(sides: &[TargetServer]) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let words = sides
         .iter()
@@ -171,7 +171,7 @@ pub fn programs(sides: &[LoadedServer]) -> Vec<PathBuf> {
 /// Everything that is determined before the first request.
 struct LoadSetup<'a> {
     args: &'a LoadArgs,
-    sides: Vec<LoadedServer>,
+    sides: Vec<TargetServer>,
     plan: Plan,
     observed: ObservedServer,
     interrupted: Arc<AtomicBool>,
@@ -326,7 +326,7 @@ impl LoadSetup<'_> {
                 let found = repeated(times, |block| {
                     let found = pass.instructions(requests);
                     let total = found.as_ref().map(|found| found.total.value);
-                    loading.add(index, block, one("request.instructions", total, "valgrind"));
+                    loading.add(index, block, reading("request.instructions", total, "valgrind"));
                     found
                 });
                 server.instructions = Some(found);
@@ -340,7 +340,7 @@ impl LoadSetup<'_> {
                 let found = repeated(times, |block| {
                     let found = pass.syscalls();
                     let total = found.as_ref().map(|calls| calls.values().sum());
-                    loading.add(index, block, one("request.syscalls", total, "strace"));
+                    loading.add(index, block, reading("request.syscalls", total, "strace"));
                     found
                 });
                 server.syscalls = Some(found);
@@ -399,7 +399,9 @@ impl LoadSetup<'_> {
         }
         let servers = arms
             .iter()
-            .map(|(_, arm, loads)| Loaded::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true)))))
+            .map(|(_, arm, loads)| {
+                ServerResults::of(&arm.name, Pool::of(loads.iter().map(|load| (*load, true))))
+            })
             .collect();
         run.state = if found.interrupted { RunState::Interrupted } else { RunState::Complete };
         let store = paths::open_store(&self.args.store)?;
@@ -425,7 +427,7 @@ fn repeated<T, E>(times: u32, mut once: impl FnMut(u32) -> Result<T, E>) -> Resu
 }
 
 /// Creates one reading, or an absent one with the reason.
-fn one(key: &str, value: Result<f64, &String>, source: &str) -> Option<Reading> {
+fn reading(key: &str, value: Result<f64, &String>, source: &str) -> Option<Reading> {
     let metric = metric(key)?;
     Some(match value {
         Ok(value) => Reading::of(metric, value, source),

@@ -3,7 +3,7 @@
 use super::args::LoadArgs;
 use super::live::LiveReport;
 use super::report::export::requests::{FORMATS, RequestFormat, RequestWriter, RowNames};
-use super::windows::LoadedServer;
+use super::windows::TargetServer;
 use crate::fault::Fault;
 use crate::render::export::{Export, writer};
 use scruple_measure::load::{LoadProgress, Plan};
@@ -20,7 +20,7 @@ impl Watchers {
     ///
     /// # Errors
     /// One of them cannot be used.
-    pub fn of(args: &LoadArgs, exports: &[Export], sides: &[LoadedServer]) -> Result<Watchers, Fault> {
+    pub fn of(args: &LoadArgs, exports: &[Export], sides: &[TargetServer]) -> Result<Watchers, Fault> {
         let form = |export: &Export| writer(&FORMATS, &export.format);
         let files: Vec<(&Export, RequestFormat)> =
             exports.iter().filter_map(|export| Some((export, form(export)?))).collect();

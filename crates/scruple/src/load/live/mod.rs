@@ -105,7 +105,7 @@ impl LiveShared {
 /// A load that is reported while it runs.
 pub struct LiveReport {
     shared: Arc<LiveShared>,
-    teller: Option<JoinHandle<()>>,
+    reporter: Option<JoinHandle<()>>,
     place: String,
 }
 
@@ -128,7 +128,7 @@ impl LiveReport {
         let refused = |error: std::io::Error| {
             Fault::usage(format!("cannot report the load to ‘{text}’: {error}; name another place"))
         };
-        let teller = match place {
+        let reporter = match place {
             Destination::Address(address) => {
                 let listener = TcpListener::bind(address).map_err(refused)?;
                 listener.set_nonblocking(true).map_err(refused)?;
@@ -143,7 +143,7 @@ impl LiveReport {
                 thread::spawn(move || each_second(&own, &|shared| push(shared, &host, &path, began)))
             }
         };
-        Ok(LiveReport { shared, teller: Some(teller), place: text.to_owned() })
+        Ok(LiveReport { shared, reporter: Some(reporter), place: text.to_owned() })
     }
 
     /// Reports the progress of a server's turn.
@@ -166,9 +166,9 @@ impl LiveReport {
 
     fn stop(&mut self) {
         self.shared.over.store(true, Ordering::Relaxed);
-        if let Some(teller) = self.teller.take() {
+        if let Some(reporter) = self.reporter.take() {
             // A failure is ignored, because the destination shows that a failed thread has stopped reporting.
-            let _ = teller.join();
+            let _ = reporter.join();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{RemoteRequest, ServerReply};
 use crate::farm::same_version::Writer;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
-use crate::load::windows::{LoadedServer, ObservedServer, reached_at, sides, started};
+use crate::load::windows::{ObservedServer, TargetServer, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sheet::ServerWindows;
@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// The servers of a load on this node.
 struct Servers {
-    sides: Vec<LoadedServer>,
+    sides: Vec<TargetServer>,
     running: Vec<Option<(StartedServer, Option<ServerWindows>)>>,
     observed: ObservedServer,
     interrupted: Arc<AtomicBool>,

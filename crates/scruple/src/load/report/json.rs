@@ -3,7 +3,7 @@
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
 use crate::load::windows::{ExcludedPart, Slice};
-use crate::load::windows::{Loaded, Loads, Pool};
+use crate::load::windows::{Loads, Pool, ServerResults};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
@@ -282,7 +282,7 @@ fn delayed(pool: &Pool) -> Option<DelayedResponses> {
     (count > 0).then(|| DelayedResponses { count, least: least() })
 }
 
-fn server(server: &Loaded) -> ServerView<'_> {
+fn server(server: &ServerResults) -> ServerView<'_> {
     let pool = &server.pool;
     ServerView {
         arm: &server.name,
@@ -328,7 +328,7 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
     }
 }
 
-fn costs(server: &Loaded) -> CostsView<'_> {
+fn costs(server: &ServerResults) -> CostsView<'_> {
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
     let runtime = server.runtime.as_ref().and_then(|runtime| runtime.as_ref().ok());
     CostsView {

@@ -2,7 +2,7 @@
 
 use super::instructions;
 use super::terminal::pace;
-use crate::load::windows::Loaded;
+use crate::load::windows::ServerResults;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM};
 use crate::render::sentence;
@@ -24,7 +24,7 @@ const LEAST: f64 = 0.01;
 const MOST: usize = 15;
 
 /// Writes all known costs of a server.
-pub(crate) fn text(server: &Loaded, plan: &Plan, width: usize, out: &mut String) {
+pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut String) {
     let rate = match plan.rate() {
         Some(_) => pace(plan),
         None => format!("closed loop, {}/s", grouped(server.pool.rate())),

@@ -1,7 +1,7 @@
 //! Reports a load on a terminal: distributions, failures, the generator, the cost of a request.
 
 use super::{memory_map, search, sheet};
-use crate::load::windows::{ExcludedPart, Loaded, Loads, Slice};
+use crate::load::windows::{ExcludedPart, Loads, ServerResults, Slice};
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
@@ -177,8 +177,8 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
 }
 
 /// Writes how many of the windows count, separately for each server if the numbers differ.
-fn windows(servers: &[Loaded]) -> String {
-    let of = |server: &Loaded| match (shown(server), server.pool.windows) {
+fn windows(servers: &[ServerResults]) -> String {
+    let of = |server: &ServerResults| match (shown(server), server.pool.windows) {
         (1, 1) => "1 window".to_owned(),
         (counted, all) if counted < all => format!("{counted} of {all} windows"),
         (_, all) => format!("{all} windows"),
@@ -194,7 +194,7 @@ fn windows(servers: &[Loaded]) -> String {
 }
 
 /// Returns the number of windows whose latencies are shown.
-fn shown(server: &Loaded) -> usize {
+fn shown(server: &ServerResults) -> usize {
     match server.pool.windows - server.void {
         0 => server.pool.windows,
         good => good,
@@ -247,7 +247,7 @@ fn table(rows: &[(String, Latencies)], out: &mut String) {
 }
 
 /// Writes lines about one server in addition to its distribution.
-fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
+fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
     if loads.servers.len() > 1 {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
     }
@@ -331,7 +331,7 @@ fn one(server: &Loaded, loads: &Loads, width: usize, out: &mut String) {
 }
 
 /// Writes when the server stalled, for the first few stalls.
-fn stalls(server: &Loaded, width: usize, out: &mut String) {
+fn stalls(server: &ServerResults, width: usize, out: &mut String) {
     let stalls = &server.pool.stalls;
     let length = |stall: &Stall| (stall.to - stall.from).max(0);
     let Some(longest) = stalls.iter().max_by_key(|stall| length(stall)) else { return };

@@ -1,7 +1,7 @@
 //! Loads real servers, on this machine or others.
 
 use super::accounts::ServerAccounts;
-use super::{LoadedServer, Loader, Turn};
+use super::{Loader, TargetServer, Turn};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
@@ -29,7 +29,7 @@ pub struct Engine {
 }
 
 struct RunningServer {
-    side: LoadedServer,
+    side: TargetServer,
     /// The started server. The field is needed because dropping it ends the server.
     started: Option<StartedServer>,
     accounts: Option<Box<dyn ServerAccounts>>,
@@ -64,7 +64,7 @@ impl ObservedServer {
 ///
 /// # Errors
 /// The host is not known, or the server listens on a Unix socket.
-pub fn reached_at(side: &LoadedServer, host: &str) -> Result<LoadedServer, Fault> {
+pub fn reached_at(side: &TargetServer, host: &str) -> Result<TargetServer, Fault> {
     let mut addresses = Vec::new();
     for address in &side.target.addresses {
         let Address::Tcp(address) = address else {
@@ -75,7 +75,7 @@ pub fn reached_at(side: &LoadedServer, host: &str) -> Result<LoadedServer, Fault
         })?;
         addresses.extend(found.map(Address::Tcp));
     }
-    Ok(LoadedServer { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
+    Ok(TargetServer { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
 }
 
 impl Engine {
@@ -84,7 +84,7 @@ impl Engine {
     /// # Errors
     /// A server does not start, or cannot be reached from here.
     pub fn on_other_node(
-        sides: &[LoadedServer],
+        sides: &[TargetServer],
         observed: ObservedServer,
         link: RemoteServer,
         interrupted: Arc<AtomicBool>,
@@ -106,7 +106,7 @@ impl Engine {
     /// # Errors
     /// A server does not start, or a named process does not exist.
     pub fn start(
-        sides: &[LoadedServer],
+        sides: &[TargetServer],
         observed: ObservedServer,
         interrupted: Arc<AtomicBool>,
     ) -> Result<Engine, Fault> {
@@ -148,7 +148,7 @@ impl Engine {
 }
 
 /// Returns the length of a server's answers in bytes: the mean over its requests, each of which is sent once.
-fn answer(side: &LoadedServer, interrupted: &AtomicBool) -> Result<u64, Fault> {
+fn answer(side: &TargetServer, interrupted: &AtomicBool) -> Result<u64, Fault> {
     let plan = Plan {
         requests: side.requests.clone(),
         order: RequestOrder::InTurn,
@@ -173,7 +173,7 @@ fn answer(side: &LoadedServer, interrupted: &AtomicBool) -> Result<u64, Fault> {
 /// # Errors
 /// The server does not accept requests, or the user interrupts the wait for it.
 pub fn start(
-    side: &LoadedServer,
+    side: &TargetServer,
     patience: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Option<StartedServer>, Fault> {

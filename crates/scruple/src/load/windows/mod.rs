@@ -14,7 +14,7 @@ pub use division::Division;
 pub use engine::{Engine, ObservedServer, reached_at};
 pub use pool::{ExcludedPart, Pool, Slice};
 pub use scripted_loader::{LoadScript, ScriptedLoader};
-pub use setup::{LoadedServer, add_yardstick, part_name, plan, rates, sides};
+pub use setup::{TargetServer, add_yardstick, part_name, plan, rates, sides};
 
 use super::watchers::Watchers;
 use crate::address::StoreAddress;
@@ -71,7 +71,7 @@ pub struct Loads {
     /// How the load was divided into turns and windows.
     pub division: Division,
     /// The results of each server, in the order of the arms.
-    pub servers: Vec<Loaded>,
+    pub servers: Vec<ServerResults>,
     /// The search for the highest rate, if there was one.
     pub capacity: Option<RateSearch>,
     /// Whether the terminal shows the memory map before and after the load.
@@ -79,7 +79,7 @@ pub struct Loads {
 }
 
 /// The results of one server.
-pub struct Loaded {
+pub struct ServerResults {
     /// The name of the server's arm.
     pub name: String,
     /// The results of all windows together, without those of the warm-up.
@@ -108,10 +108,10 @@ pub struct RateSearch {
     pub found: Capacity,
 }
 
-impl Loaded {
+impl ServerResults {
     /// Creates the results of a server of which only the latencies are known.
-    pub fn of(name: &str, pool: Pool) -> Loaded {
-        Loaded {
+    pub fn of(name: &str, pool: Pool) -> ServerResults {
+        ServerResults {
             name: name.to_owned(),
             pool,
             void: 0,
@@ -261,7 +261,7 @@ impl Loading {
             };
             let (all, void) = (count(false), count(true));
             if void > 0 && void == all {
-                add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
+                add_readings(arm, readings::of_void_turns(), Pass::Timing, 0);
             }
             // If every turn is void, the latencies are shown and marked as void.
             let counts = |load: &LoadResult| void == all || !load.is_spoilt();
@@ -274,7 +274,7 @@ impl Loading {
                     None
                 }
             });
-            servers.push(Loaded { void, sheet, ..Loaded::of(&arm.name, pool) });
+            servers.push(ServerResults { void, sheet, ..ServerResults::of(&arm.name, pool) });
         }
         lost.into_iter().for_each(|text| self.run.warn("cost-lost", text));
         self.add_parts(plan);
@@ -291,7 +291,7 @@ impl Loading {
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
                 let counted = turns.iter().filter(|(_, turn)| !turn.load.is_spoilt());
                 if !turns.is_empty() && counted.clone().next().is_none() {
-                    add_readings(arm, readings::of_nothing_but_void_turns(), Pass::Timing, 0);
+                    add_readings(arm, readings::of_void_turns(), Pass::Timing, 0);
                 }
                 for (first, turn) in counted.clone() {
                     for (window, parts) in division.windows_of(&turn.load) {
@@ -340,7 +340,7 @@ impl Loading {
 /// # Errors
 /// The server does not accept requests, or the user interrupts the wait for it.
 pub fn started(
-    side: &LoadedServer,
+    side: &TargetServer,
     patience: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Option<StartedServer>, Fault> {

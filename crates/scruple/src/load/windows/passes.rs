@@ -1,7 +1,7 @@
 //! Runs separate windows for the instruments that would disturb the latencies: allocations, instructions, sampled time,
 //! system calls.
 
-use super::{LoadedServer, ObservedServer, engine};
+use super::{ObservedServer, TargetServer, engine};
 use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
@@ -25,7 +25,7 @@ use std::time::Duration;
 /// A pass in which an instrument is attached to a server.
 pub struct InstrumentPass<'a> {
     /// The server to load.
-    pub side: &'a LoadedServer,
+    pub side: &'a TargetServer,
     /// The plan of the server's load.
     pub plan: &'a Plan,
     /// The good answers per second in the timing pass. They determine the length of a window.
@@ -153,7 +153,7 @@ impl InstrumentPass<'_> {
         syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
     }
 
-    fn attach(&self, side: &LoadedServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
+    fn attach(&self, side: &TargetServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
         let message = |fault: Fault| fault.message;
         let server = engine::start(side, self.observed.patience, self.interrupted).map_err(message)?;
         let pid = match &server {

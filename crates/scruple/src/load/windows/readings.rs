@@ -67,7 +67,7 @@ pub(super) fn of_a_row(window: &RunPart) -> impl Iterator<Item = Reading> {
 }
 
 /// Returns absent readings of all latencies, for a server whose turns are all void.
-pub(super) fn of_nothing_but_void_turns() -> Vec<Reading> {
+pub(super) fn of_void_turns() -> Vec<Reading> {
     let latencies = METRICS.iter().filter(|metric| metric.key.starts_with("load."));
     latencies.map(|metric| Reading::absent(metric, "every window is void: the generator was late")).collect()
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// A server to load.
 #[derive(Clone, Debug)]
-pub struct LoadedServer {
+pub struct TargetServer {
     /// The name of the server's arm.
     pub name: String,
     /// The URL of the server as the user gave it.
@@ -41,7 +41,7 @@ pub struct LoadedServer {
     pub yardstick: Option<Nginx>,
 }
 
-impl LoadedServer {
+impl TargetServer {
     /// Creates the arm of the server under a plan.
     pub fn arm(&self, plan: &Plan) -> Arm {
         let words = self.command.iter().flat_map(|command| &command.argv);
@@ -79,7 +79,7 @@ pub fn part_name(server: &str, row: &str, several: bool) -> String {
 ///
 /// # Errors
 /// An address, a command or a file of requests is not usable.
-pub fn sides(args: &LoadArgs) -> Result<Vec<LoadedServer>, Fault> {
+pub fn sides(args: &LoadArgs) -> Result<Vec<TargetServer>, Fault> {
     let mut sides = Vec::new();
     for (index, against) in args.judging.against.iter().enumerate() {
         let (place, command) = match against.split_once(" -- ") {
@@ -112,7 +112,7 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<LoadedServer>, Fault> {
 ///
 /// # Errors
 /// The yardstick is not installed, or does not support the protocol of the others.
-pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<LoadedServer>) -> Result<(), Fault> {
+pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<TargetServer>) -> Result<(), Fault> {
     let Some(name) = &args.judging.yardstick else { return Ok(()) };
     let subject = &sides[sides.len() - 1];
     if subject.target.tls.is_some() || subject.target.protocol != Protocol::Http1 {
@@ -129,7 +129,7 @@ pub fn add_yardstick(args: &LoadArgs, folder: &Path, sides: &mut Vec<LoadedServe
         NginxError::Missing => Fault::usage(format!("{error}; install it, or leave --yardstick out")),
         error => Fault::usage(error.to_string()),
     })?;
-    sides.push(LoadedServer {
+    sides.push(TargetServer {
         name: name.clone(),
         url: nginx.target.addresses.first().map(ToString::to_string).unwrap_or_default(),
         target: nginx.target.clone(),
@@ -155,7 +155,7 @@ fn named(text: &str, index: usize) -> (String, &str) {
     }
 }
 
-fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<LoadedServer, Fault> {
+fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<TargetServer, Fault> {
     let (mut target, path) = Target::parse(url).map_err(Fault::usage)?;
     if target.tls.is_some() {
         target.tls = Some(match &args.connection.trust {
@@ -176,7 +176,7 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
     if let Some(speed) = speed(args.amount.rate.as_deref(), recorded)? {
         read.scenario = read.scenario.map(|scenario| scenario.faster(speed));
     }
-    Ok(LoadedServer {
+    Ok(TargetServer {
         name: plain(&name),
         url: url.to_owned(),
         target,
@@ -261,7 +261,7 @@ const TEXT: &str = "text:";
 ///
 /// # Errors
 /// The options contradict each other or are invalid.
-pub fn plan(args: &LoadArgs, side: &LoadedServer, seed: u64) -> Result<Plan, Fault> {
+pub fn plan(args: &LoadArgs, side: &TargetServer, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
     let users = ScenarioSettings::of(args, side)?;
     let pace = match (&amount.rate, args.slo()) {
@@ -336,7 +336,7 @@ struct ScenarioSettings {
 }
 
 impl ScenarioSettings {
-    fn of(args: &LoadArgs, side: &LoadedServer) -> Result<ScenarioSettings, Fault> {
+    fn of(args: &LoadArgs, side: &TargetServer) -> Result<ScenarioSettings, Fault> {
         let Some(scenario) = &side.scenario else { return Ok(ScenarioSettings::default()) };
         let amount = &args.amount;
         let refused = |what: &str, why: &str| Err(Fault::usage(format!("the scenario has {what}: {why}")));

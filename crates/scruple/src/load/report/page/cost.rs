@@ -3,7 +3,7 @@
 use super::super::memory_map;
 use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
-use crate::load::windows::{Loaded, Loads};
+use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
@@ -38,7 +38,7 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-fn rows(server: &Loaded) -> Vec<&CostRow> {
+fn rows(server: &ServerResults) -> Vec<&CostRow> {
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
     server.sheet.iter().chain(heap).flat_map(|sheet| &sheet.rows).filter(|row| !is_nothing(row)).collect()
 }
@@ -139,7 +139,7 @@ fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
 }
 
 /// Returns sentences about a server: its memory, its language runtime, and which figures are absent for which reason.
-fn remarks(server: &Loaded) -> Vec<String> {
+fn remarks(server: &ServerResults) -> Vec<String> {
     let mut lines: Vec<String> =
         server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown).collect();
     if let Some(Err(why)) = &server.heap {

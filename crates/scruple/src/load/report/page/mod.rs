@@ -5,13 +5,13 @@ mod functions;
 mod requests;
 
 use super::search;
-use crate::load::windows::{Loaded, Loads};
+use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::Section;
 use scruple_core::subject::{LoadCourse, LoadSlice};
 use std::collections::BTreeMap;
 
 /// Returns the course of a server, which is stored.
-pub fn course(server: &Loaded, loads: &Loads) -> LoadCourse {
+pub fn course(server: &ServerResults, loads: &Loads) -> LoadCourse {
     let pool = &server.pool;
     let slices = pool.timeline.iter().map(|slice| LoadSlice {
         from: slice.from,
@@ -59,7 +59,7 @@ pub fn sections(loads: &Loads) -> Vec<Section> {
 }
 
 /// Returns the label of a table. It contains the server's name if there are several servers.
-fn of_server(loads: &Loads, server: &Loaded, what: &str) -> String {
+fn of_server(loads: &Loads, server: &ServerResults, what: &str) -> String {
     match loads.servers.len() {
         1 => what.to_owned(),
         _ => format!("{what} of {}", crate::render::page::harmless_name(&server.name)),

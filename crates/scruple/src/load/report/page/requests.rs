@@ -3,7 +3,7 @@
 
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
-use crate::load::windows::{Loaded, Loads, RateSearch};
+use crate::load::windows::{Loads, RateSearch, ServerResults};
 use crate::render::page::{
     Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
@@ -43,7 +43,7 @@ fn count(count: u64, bad: bool) -> Cell {
 }
 
 /// Makes the table of kinds of requests, groups and sessions.
-fn rows(server: &Loaded, label: String) -> Option<Table> {
+fn rows(server: &ServerResults, label: String) -> Option<Table> {
     let pool = &server.pool;
     let mut keys: Vec<(String, [Option<f64>; 3])> = Vec::new();
     let rows = pool.kinds.iter().filter_map(|kind| {
@@ -80,7 +80,7 @@ fn rows(server: &Loaded, label: String) -> Option<Table> {
 }
 
 /// Makes the table of the times that count (response, service and lag), and of the response times that are set apart.
-fn distributions(server: &Loaded, label: String) -> Option<Table> {
+fn distributions(server: &ServerResults, label: String) -> Option<Table> {
     let pool = &server.pool;
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (what, latencies) in [
@@ -115,7 +115,7 @@ fn distributions(server: &Loaded, label: String) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
 }
 
-fn failures(server: &Loaded, label: String) -> Option<Table> {
+fn failures(server: &ServerResults, label: String) -> Option<Table> {
     let due = server.pool.counts.due.max(1) as f64;
     let row = |(class, failed): (scruple_measure::load::Failure, u64)| {
         vec![
@@ -135,7 +135,7 @@ fn failures(server: &Loaded, label: String) -> Option<Table> {
     (!rows.is_empty()).then_some(Table { label, head, rows, ..Table::default() })
 }
 
-fn stalls(server: &Loaded, label: String) -> Option<Table> {
+fn stalls(server: &ServerResults, label: String) -> Option<Table> {
     let stalls = &server.pool.stalls;
     let length = |stall: &scruple_measure::load::Stall| (stall.to - stall.from).max(0) as f64;
     let row = |stall: &scruple_measure::load::Stall| {
@@ -154,7 +154,7 @@ fn stalls(server: &Loaded, label: String) -> Option<Table> {
 }
 
 fn generators(loads: &Loads) -> Option<Table> {
-    let row = |server: &Loaded| {
+    let row = |server: &ServerResults| {
         let own = server.pool.generator;
         let each = time((own.user + own.system) as f64 / own.requests.max(1) as f64);
         let late = server.pool.times.lateness.quantile(0.99).map_or("–".to_owned(), |ns| time(ns as f64));
