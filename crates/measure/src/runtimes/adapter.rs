@@ -1,7 +1,7 @@
 //! The declaration of a runtime, and functions that follow from it.
 
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::{COMMON, RuntimeFigure};
 use super::{ALL, Runtime};
 
@@ -11,6 +11,8 @@ pub(super) struct Adapter {
     pub(super) word: &'static str,
     /// The common metrics that the runtime cannot report, each with the reason and an alternative.
     pub(super) lacks: &'static [(&'static str, &'static str)],
+    /// The symbols and texts that `find` asks for.
+    pub(super) marks: FileMarks,
     /// Recognises the runtime in a program's file.
     pub(super) find: fn(&Elf) -> Option<Recognition>,
     /// Reads the record of one process of the runtime; `answers` are the hooks' answers of the same process.
@@ -29,6 +31,7 @@ impl Adapter {
     pub(super) const SILENT: Adapter = Adapter {
         word: "",
         lacks: &[],
+        marks: FileMarks::NONE,
         find: |_| None,
         figures_of: |_, _| Ok(Vec::new()),
         counts_from_its_parent: false,

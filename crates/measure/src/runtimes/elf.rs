@@ -1,5 +1,6 @@
 //! Reads those facts of an executable file by which runtimes are recognised.
 
+use super::ALL;
 use object::read::elf::{Dyn, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::collections::{HashMap, HashSet};
@@ -26,49 +27,40 @@ pub(super) struct Elf {
     note: Option<String>,
 }
 
-/// The symbols of the loader's table that are looked for. A large program has a hundred thousand others.
-const EXPORTED: [&str; 16] = [
-    "DotNetRuntimeDebugHeader",
-    "DotNetRuntimeInfo",
-    "JLI_Launch",
-    "PyMem_SetAllocator",
-    "Sscheme_start",
-    "_ZN4node5StartEiPPc",
-    "coreclr_initialize",
-    "erts_alloc_init",
-    "lisp_startup_options",
-    "luaJIT_setmode",
-    "lua_newstate",
-    "mono_jit_init",
-    "perl_alloc",
-    "ruby_init",
-    "sapi_module",
-    "zend_mm_set_custom_handlers",
-];
+/// What is looked for in a program's file to recognise a runtime. A large program has a hundred thousand symbols, of
+/// which only these are kept.
+#[derive(Clone, Copy)]
+pub(super) struct FileMarks {
+    /// Symbols of the loader's table.
+    pub(super) exported: &'static [&'static str],
+    /// Symbols of the other table.
+    pub(super) local: &'static [&'static str],
+    /// Texts among the constants.
+    pub(super) texts: &'static [&'static str],
+}
 
-/// The symbols of the other table that are looked for.
-const LOCAL: [&str; 9] = [
-    "CCS_MAIN",
-    "GC_coll_max_pause",
-    "caml_startup__code_begin",
-    "caml_startup_code",
-    "erts_alloc_init",
-    "rtsConfig",
-    "runtime.gcController",
-    "runtime.memstats",
-    "stats",
-];
+impl FileMarks {
+    /// The marks of a runtime that is recognised by sections or needed libraries alone.
+    pub(super) const NONE: FileMarks = FileMarks { exported: &[], local: &[], texts: &[] };
+}
 
-/// The texts among the constants that are looked for.
-const TEXTS: [&str; 7] = [
-    "GHCRTS",
-    "LUA_INIT_5_4",
-    "Link with -rtsopts",
-    "OCAMLRUNPARAM",
-    "PLTSTDERR",
-    "caml_startup",
-    "hostfxr_main_startupinfo",
-];
+/// The marks of all runtimes.
+struct AllMarks {
+    exported: Vec<&'static str>,
+    local: Vec<&'static str>,
+    texts: Vec<&'static str>,
+}
+
+static SOUGHT: LazyLock<AllMarks> = LazyLock::new(|| {
+    let all = |of: fn(FileMarks) -> &'static [&'static str]| {
+        ALL.into_iter().flat_map(|runtime| of(runtime.adapter().marks)).copied().collect()
+    };
+    AllMarks {
+        exported: all(|marks| marks.exported),
+        local: all(|marks| marks.local),
+        texts: all(|marks| marks.texts),
+    }
+});
 
 /// What distinguishes the content of a file from that of all others, as long as the file system keeps times.
 #[derive(PartialEq, Eq, Hash)]
@@ -121,9 +113,11 @@ impl Elf {
             elf.sections.insert(name.to_owned());
         }
         let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
-        elf.exported = defined.filter_map(|symbol| one_of(&EXPORTED, symbol.name_bytes().ok()?)).collect();
+        elf.exported =
+            defined.filter_map(|symbol| one_of(&SOUGHT.exported, symbol.name_bytes().ok()?)).collect();
         elf.symbols = file.symbols().next().is_some();
-        elf.local = file.symbols().filter_map(|symbol| one_of(&LOCAL, symbol.name_bytes().ok()?)).collect();
+        elf.local =
+            file.symbols().filter_map(|symbol| one_of(&SOUGHT.local, symbol.name_bytes().ok()?)).collect();
         Some(elf)
     }
 
@@ -131,15 +125,15 @@ impl Elf {
         self.sections.contains(name)
     }
 
-    /// Whether the loader sees this symbol, one of `EXPORTED`, as defined by the file.
+    /// Whether the loader sees this symbol, which the marks of a runtime name, as defined by the file.
     pub(super) fn exports(&self, name: &str) -> bool {
-        debug_assert!(EXPORTED.contains(&name), "{name} is not looked for");
+        debug_assert!(SOUGHT.exported.contains(&name), "{name} is not looked for");
         self.exported.contains(name)
     }
 
-    /// Whether the symbol table, if there is one, contains this symbol, which must be one of `LOCAL`.
+    /// Whether the symbol table, if there is one, contains this symbol, which the marks of a runtime name.
     pub(super) fn has(&self, name: &str) -> bool {
-        debug_assert!(LOCAL.contains(&name), "{name} is not looked for");
+        debug_assert!(SOUGHT.local.contains(&name), "{name} is not looked for");
         self.local.contains(name)
     }
 
@@ -153,10 +147,10 @@ impl Elf {
         self.note.as_deref()
     }
 
-    /// Whether the file's constants contain this text, one of `TEXTS`, as those of a runtime do. A program in Rust, such
+    /// Whether the file's constants contain this text, which the marks of a runtime name. A program in Rust, such
     /// as Scruple, has the texts for other reasons.
     pub(super) fn holds(&self, text: &str) -> bool {
-        debug_assert!(TEXTS.contains(&text), "{text} is not looked for");
+        debug_assert!(SOUGHT.texts.contains(&text), "{text} is not looked for");
         self.texts.contains(text) && !self.comment.contains("rustc version")
     }
 }
@@ -165,16 +159,16 @@ fn one_of(names: &[&'static str], name: &[u8]) -> Option<&'static str> {
     names.iter().find(|other| other.as_bytes() == name).copied()
 }
 
-/// Those of `TEXTS` that the constants contain.
+/// The texts of all marks that the constants contain.
 fn texts(constants: &[u8]) -> HashSet<&'static str> {
-    let found = |text: &&str| {
+    let is_there = |text: &&&str| {
         // SAFETY: both pointers are of slices, with the lengths of these slices.
         let at = unsafe {
             libc::memmem(constants.as_ptr().cast(), constants.len(), text.as_ptr().cast(), text.len())
         };
         !at.is_null()
     };
-    TEXTS.into_iter().filter(found).collect()
+    SOUGHT.texts.iter().filter(is_there).copied().collect()
 }
 
 fn needed(data: &[u8]) -> Option<Vec<String>> {
@@ -219,7 +213,7 @@ mod tests {
         assert!(Elf::parse(whole).is_some_and(|elf| elf.symbols && elf.section(".text")));
         Corpus::named("elf").is_survived_by(|data| {
             if let Some(elf) = Elf::parse(data) {
-                let _ = (elf.link_note(), TEXTS.map(|text| elf.holds(text)));
+                let _ = (elf.link_note(), SOUGHT.texts.iter().filter(|text| elf.holds(text)).count());
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, field};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -17,6 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", "Lua keeps no maximum; see malloc.peak"),
         ("heap.peak", "Lua keeps no maximum; malloc.peak is exact"),
     ],
+    marks: FileMarks { exported: &["lua_newstate"], texts: &["LUA_INIT_5_4"], ..FileMarks::NONE },
     find,
     figures_of,
     counts_from_its_parent: true,

@@ -1,7 +1,7 @@
 //! LuaJIT: the collector's cycles, counted by a finaliser that re-creates itself.
 
 use super::adapter::{Adapter, Recognition};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::lua::figures_of;
 
 const NO_TOTAL: &str =
@@ -22,6 +22,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("heap.live_max", NO_MAXIMUM),
         ("heap.peak", NO_MAXIMUM),
     ],
+    marks: FileMarks { exported: &["luaJIT_setmode"], ..FileMarks::NONE },
     find,
     figures_of,
     counts_from_its_parent: true,

@@ -2,7 +2,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, RuntimeFigure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "node",
     lacks: &[("alloc.objects", "V8 counts bytes, not objects")],
+    marks: FileMarks { exported: &["_ZN4node5StartEiPPc"], ..FileMarks::NONE },
     find,
     figures_of,
     tells_when: true,

@@ -3,7 +3,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::{Elf, word_after};
+use super::elf::{Elf, FileMarks, word_after};
 use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -14,6 +14,11 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("gc.pause_max", "the summary has no times; OCaml 5 programs can be read with olly"),
         ("heap.live_max", "the summary does not say what is alive; see heap.peak"),
     ],
+    marks: FileMarks {
+        local: &["caml_startup__code_begin", "caml_startup_code"],
+        texts: &["OCAMLRUNPARAM", "caml_startup"],
+        ..FileMarks::NONE
+    },
     find,
     figures_of,
     counts_from_its_parent: true,

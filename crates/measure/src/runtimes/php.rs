@@ -2,7 +2,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -14,6 +14,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("gc.pause_max", "PHP keeps no pauses"),
         ("heap.live_max", "memory is counted by reference, so all that is held is alive; see heap.peak"),
     ],
+    marks: FileMarks { exported: &["sapi_module", "zend_mm_set_custom_handlers"], ..FileMarks::NONE },
     find,
     figures_of,
     ..Adapter::SILENT

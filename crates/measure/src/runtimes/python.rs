@@ -3,7 +3,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, ProcessState};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
@@ -15,6 +15,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ),
         ("heap.peak", "blocks come from arenas and from malloc; see memory.peak"),
     ],
+    marks: FileMarks { exported: &["PyMem_SetAllocator"], ..FileMarks::NONE },
     find,
     figures_of,
     tells_when: true,

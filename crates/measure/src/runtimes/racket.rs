@@ -2,12 +2,13 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::RuntimeFigure;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "racket",
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects")],
+    marks: FileMarks { texts: &["PLTSTDERR"], ..FileMarks::NONE },
     find,
     figures_of,
     counts_from_its_parent: true,

@@ -2,7 +2,7 @@
 //! Chez Scheme, Mono, .NET.
 
 use super::adapter::{Adapter, Recognition};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::COMMON;
 
 pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
@@ -31,9 +31,10 @@ const fn all(why: &'static str) -> [(&'static str, &'static str); COMMON.len()] 
 const fn adapter(
     word: &'static str,
     lacks: &'static [(&'static str, &'static str)],
+    marks: FileMarks,
     find: fn(&Elf) -> Option<Recognition>,
 ) -> Adapter {
-    Adapter { word, lacks, find, ..Adapter::SILENT }
+    Adapter { word, lacks, marks, find, ..Adapter::SILENT }
 }
 
 pub(super) const PERL: Adapter = adapter(
@@ -49,26 +50,38 @@ pub(super) const PERL: Adapter = adapter(
         ("heap.live_max", PERL_MEMORY),
         ("heap.peak", PERL_MEMORY),
     ],
+    FileMarks { exported: &["perl_alloc"], ..FileMarks::NONE },
     |elf| found(elf.exports("perl_alloc") || elf.needs("libperl.so").is_some(), BY_SYMBOLS),
 );
 
-pub(super) const ERLANG_VM: Adapter = adapter("erlang", &all(ERLANG), |elf| {
-    found(elf.exports("erts_alloc_init") || elf.has("erts_alloc_init"), BY_SYMBOLS)
-});
+pub(super) const ERLANG_VM: Adapter = adapter(
+    "erlang",
+    &all(ERLANG),
+    FileMarks { exported: &["erts_alloc_init"], local: &["erts_alloc_init"], ..FileMarks::NONE },
+    |elf| found(elf.exports("erts_alloc_init") || elf.has("erts_alloc_init"), BY_SYMBOLS),
+);
 
 pub(super) const CHEZ_SCHEME: Adapter =
-    adapter("chez", &all(CHEZ), |elf| found(elf.exports("Sscheme_start"), BY_SYMBOLS));
+    adapter("chez", &all(CHEZ), FileMarks { exported: &["Sscheme_start"], ..FileMarks::NONE }, |elf| {
+        found(elf.exports("Sscheme_start"), BY_SYMBOLS)
+    });
 
-pub(super) const MONO_VM: Adapter = adapter("mono", &all(MONO), |elf| {
-    found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
-});
+pub(super) const MONO_VM: Adapter =
+    adapter("mono", &all(MONO), FileMarks { exported: &["mono_jit_init"], ..FileMarks::NONE }, |elf| {
+        found(elf.exports("mono_jit_init") || elf.needs("libmonosgen").is_some(), BY_SYMBOLS)
+    });
+
+const DOTNET_MARKS: FileMarks = FileMarks {
+    exported: &["coreclr_initialize", "DotNetRuntimeInfo", "DotNetRuntimeDebugHeader"],
+    texts: &["hostfxr_main_startupinfo"],
+    ..FileMarks::NONE
+};
 
 /// Recognises the host of .NET, programs that were published with a host of their own, single files that contain the
 /// runtime, and programs that were compiled ahead of time.
-pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), |elf| {
-    let whole = ["coreclr_initialize", "DotNetRuntimeInfo", "DotNetRuntimeDebugHeader"];
+pub(super) const DOTNET_VM: Adapter = adapter("dotnet", &all(DOTNET), DOTNET_MARKS, |elf| {
     found(elf.holds("hostfxr_main_startupinfo"), "the name of its host library in the file")
-        .or_else(|| found(whole.iter().any(|symbol| elf.exports(symbol)), BY_SYMBOLS))
+        .or_else(|| found(DOTNET_MARKS.exported.iter().any(|symbol| elf.exports(symbol)), BY_SYMBOLS))
 });
 
 const BY_SYMBOLS: &str = "the symbols it exports";

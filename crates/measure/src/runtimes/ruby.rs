@@ -2,12 +2,13 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, field};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ruby",
     lacks: &[("heap.live_max", "the collector keeps no maximum; see heap.peak")],
+    marks: FileMarks { exported: &["ruby_init"], ..FileMarks::NONE },
     find,
     figures_of,
     hook: Some(("hook.rb", include_str!("hooks/hook.rb"))),

@@ -2,7 +2,7 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, field};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::RuntimeFigure;
 use super::wrappers;
 use std::ffi::OsString;
@@ -17,6 +17,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
         ("gc.pause_max", "the runtime keeps the sum of its pauses only"),
         ("heap.peak", "the runtime keeps no maximum; see memory.peak"),
     ],
+    marks: FileMarks { exported: &["lisp_startup_options"], ..FileMarks::NONE },
     find,
     figures_of,
     counts_from_its_parent: true,

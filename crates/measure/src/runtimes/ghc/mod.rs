@@ -14,13 +14,18 @@ mod times;
 use super::Runtime;
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile, ProcessState};
-use super::elf::{Elf, word_after};
+use super::elf::{Elf, FileMarks, word_after};
 use super::figures::{COMMON, LIVE, RuntimeFigure};
 use scruple_core::metric::Quality;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ghc",
     lacks: &[("alloc.objects", "the runtime counts bytes, not objects; a build with -ticky counts closures")],
+    marks: FileMarks {
+        local: &["CCS_MAIN", "GC_coll_max_pause", "stats"],
+        texts: &["GHCRTS", "Link with -rtsopts"],
+        ..FileMarks::NONE
+    },
     find,
     figures_of,
     tells_when: true,

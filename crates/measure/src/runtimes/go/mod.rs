@@ -11,7 +11,7 @@ mod stripped;
 use super::Runtime;
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::executed_programs::TreePrograms;
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure, RuntimeReport};
 pub use build::Build;
@@ -32,6 +32,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
             "the runtime keeps what the last collection found alive, not the most; see heap.peak",
         ),
     ],
+    marks: FileMarks { local: &["runtime.memstats"], ..FileMarks::NONE },
     find,
     figures_of: |_: &AgentRecord, _: &[&HookFile]| Ok(Vec::new()),
     tells_when: true,

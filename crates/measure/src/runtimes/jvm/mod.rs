@@ -7,7 +7,7 @@ pub mod perf_data;
 
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
-use super::elf::Elf;
+use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, RuntimeFigure};
 use beans::HeapBeans;
 use perf_data::PerfData;
@@ -15,6 +15,7 @@ use perf_data::PerfData;
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "jvm",
     lacks: &[("alloc.objects", "the machine counts bytes, not objects; its flight recorder samples them")],
+    marks: FileMarks { exported: &["JLI_Launch"], ..FileMarks::NONE },
     find,
     figures_of,
     tells_when: true,
