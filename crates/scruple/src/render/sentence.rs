@@ -173,9 +173,7 @@ fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
     let (a, b, comparison) = (&judged.arm, &judged.reference, &judged.comparison);
     let evidence = &comparison.evidence;
     let found = match (evidence.interval(), evidence.why()) {
-        (Some(_), _) if comparison.margin > WIDEST_MARGIN => {
-            format!("identical programs differed by {} here", share(comparison.margin))
-        }
+        (Some(_), _) if comparison.margin > WIDEST_MARGIN => wide_margin(report, comparison.margin),
         (Some(interval), _) => {
             let (low, high) = change_bounds(interval.low, interval.high);
             format!("anything from {low} to {high} fits the readings")
@@ -187,6 +185,20 @@ fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
         "Can’t tell whether ‘{a}’ takes more or less {what} than ‘{b}’: {found}{}",
         advice(report, comparison, &judged.metric)
     )
+}
+
+/// Says why a margin is too wide for a verdict.
+fn wide_margin(report: &Report<'_>, margin: f64) -> String {
+    let margin = share(margin);
+    match () {
+        () if report.side_by_side => format!("identical programs differed by {margin} here"),
+        () if report.of_cases() => format!(
+            "the core’s clock, and other work on the core, may account for a difference of {margin} between the two runs"
+        ),
+        () => format!(
+            "waiting for a core, and what any launch costs, may account for a difference of {margin} between the two runs"
+        ),
+    }
 }
 
 /// Says what to do if the verdict is can't tell.
