@@ -296,7 +296,7 @@ fn an_exceeded_limit_of_a_case_is_exit_code_1_unless_limits_are_only_reported() 
     ");
     assert_snapshot!(place.read("report.xml"), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
-    <testsuite name="scruple" tests="3" failures="1" errors="0">
+    <testsuite name="scruple" tests="3" failures="1" errors="0" skipped="0">
       <testcase classname="scruple" name="fine: alloc.bytes&lt;16" time="0.000000"></testcase>
       <testcase classname="scruple" name="fine: time.wall&lt;1 µs" time="0.000000"></testcase>
       <testcase classname="scruple" name="fat: alloc.bytes&lt;16" time="0.000000"><failure message="exceeded: 17 B"></failure></testcase>
