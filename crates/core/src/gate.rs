@@ -171,17 +171,13 @@ fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &GateRules) -
 fn outcome(comparison: &Comparison, metric: &Metric) -> GateOutcome {
     let bounds = comparison.evidence.ratio_bounds();
     let limit = 1.0 + comparison.margin;
-    let not_worse = bounds.is_ok_and(|(low, high)| match metric.better {
-        Better::Lower => high <= limit,
-        Better::Higher => low >= 1.0 / limit,
-    });
+    let not_more = bounds.is_ok_and(|(_, high)| high <= limit);
+    let not_less = bounds.is_ok_and(|(low, _)| low >= 1.0 / limit);
+    let not_worse = if metric.better == Better::Lower { not_more } else { not_less };
+    let within = not_more && not_less && WITH_MARGIN.contains(&metric.key.as_ref());
     match (comparison.verdict, comparison.direction) {
         (Verdict::Same, _) => GateOutcome::Same,
-        (Verdict::Different, Some(Direction::Worse))
-            if not_worse && WITH_MARGIN.contains(&metric.key.as_ref()) =>
-        {
-            GateOutcome::Same
-        }
+        (Verdict::Different, _) if within => GateOutcome::Same,
         (Verdict::Different, Some(Direction::Worse)) => GateOutcome::Regression,
         (Verdict::Different, _) => GateOutcome::Improvement,
         // Better by an unknown amount, or not worse by more than the margin: the gate passes.
@@ -293,6 +289,10 @@ mod tests {
         assert_eq!(outcomes_of_run(&few, &GateRules::default()).0, Kept::Yes);
         let many = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[1030.0; 3])]);
         assert_eq!(outcomes_of_run(&many, &GateRules::default()).0, Kept::No);
+        for (less, outcome) in [(990.0, GateOutcome::Same), (970.0, GateOutcome::Improvement)] {
+            let run = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[less; 3])]);
+            assert_eq!(outcomes_of_run(&run, &GateRules::default()).1[0].2, outcome);
+        }
     }
 
     #[test]
