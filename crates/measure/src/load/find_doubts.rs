@@ -82,7 +82,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
     Some(Doubt::new("rate-not-met", false, text))
 }
 
-/// The doubt about a generator that was later than the plan allows. The figures are then known delay_bounds bounds, unless
+/// The doubt about a generator that was later than the plan allows. The figures are then known between bounds, unless
 /// it was late with most requests: the load was then not the requested one, and the figures are void.
 fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let limit = plan.lateness.as_nanos() as u64;
@@ -123,7 +123,7 @@ pub fn delay_bounds(times: &RequestTimes) -> Option<String> {
             .filter_map(|(name, q)| {
                 let (low, high) = (least.quantile(q)? as f64, times.response.quantile(q)? as f64);
                 let apart = high - low > (high * PART).max(PUNCTUAL as f64);
-                apart.then(|| format!("{name} is delay_bounds {} and {}", time(low), time(high)))
+                apart.then(|| format!("{name} is between {} and {}", time(low), time(high)))
             })
             .collect();
     (!spans.is_empty()).then(|| {

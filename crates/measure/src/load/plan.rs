@@ -54,7 +54,7 @@ pub struct Plan {
     pub polling: Polling,
     /// The cores to which the threads are pinned in turn; empty for all cores.
     pub cores: Vec<usize>,
-    /// The receiver that receive every single request, if there are any.
+    /// The receiver of every single request, if there is one.
     pub each: Option<RequestReceiver>,
     /// Whether responses are counted for observers while the load runs.
     pub live: bool,

@@ -73,7 +73,7 @@ pub(crate) struct Generator {
     users: Option<Users>,
     choice: Choice,
     pub(crate) recorder: Recorder,
-    /// Passes each request on to receiver, if there are any.
+    /// Passes each request on to the receiver, if there is one.
     sink: Option<RequestSink>,
     time: TurnTime,
     in_flight: usize,
@@ -289,7 +289,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Passes a finished request on to the receiver, if there are any.
+    /// Passes a finished request on to the receiver, if there is one.
     fn record_request(
         &mut self,
         exchange: &Exchange,
