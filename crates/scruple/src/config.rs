@@ -38,7 +38,10 @@ pub struct ConfigFile {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table [[command]] with a name and a command line: run = \"./app\""
+)]
 struct CommandEntry {
     name: String,
     run: String,
@@ -48,20 +51,20 @@ struct CommandEntry {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [[bench]] with a name and a program")]
 struct BenchEntry {
     name: String,
     program: String,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table such as { max = \"4 MB\" }")]
 struct LimitEntry {
     max: toml::Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [store] with a url")]
 struct StoreEntry {
     url: Option<String>,
 }
@@ -239,6 +242,17 @@ mod tests {
         );
         assert!(fault("[[comand]]\nname = 'one'\n").contains("did you mean ‘command’?"));
         assert!(fault("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
+    }
+    #[test]
+    fn a_value_in_place_of_a_table_is_answered_with_what_is_expected() {
+        for (text, expected) in [
+            ("[limits]\n'a.malloc.bytes' = '<4MB'\n", "expected a table such as { max = \"4 MB\" }"),
+            ("command = ['true']\n", "expected a table [[command]] with a name"),
+            ("build = 'make'\n", "expected a table [build]"),
+        ] {
+            let fault = Config::parse(Path::new("f"), text).err().map(|fault| fault.to_string());
+            assert!(fault.as_ref().is_some_and(|fault| fault.contains(expected)), "{fault:?}");
+        }
     }
     #[test]
     fn metadata_of_other_programs_is_ignored() {

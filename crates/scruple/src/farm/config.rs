@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// The settings of the farm.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [farm] with a kind")]
 pub struct FarmEntry {
     /// How units are distributed; `None` if this process measures itself, without units.
     pub kind: Option<DispatchKind>,

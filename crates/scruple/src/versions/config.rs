@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [build]")]
 pub struct BuildEntry {
     #[serde(default)]
     steps: Vec<String>,
@@ -27,7 +27,7 @@ pub struct BuildEntry {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [history]")]
 pub struct HistoryEntry {
     range: Option<String>,
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct HistoryEntry {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table [[history.overlay]] with commits")]
 struct OverlayEntry {
     commits: String,
     patch: Option<PathBuf>,
@@ -60,7 +60,7 @@ enum Replacements {
 
 /// A text that is replaced everywhere in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with the keys file, from and to")]
 pub struct Replacement {
     /// The path of the file, relative to the top of the tree.
     pub file: String,
