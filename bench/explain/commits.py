@@ -120,7 +120,7 @@ def main():
             driver.write_text(program)
             page = explained(scruple, clone, commit, file, driver)
             count = page["counts"][0]
-            told = [row for row in count["rows"] if row["told"]]
+            told = [row for row in count["rows"] if row["shown"]]
             first = told[0] if told else {"function": "nothing", "code": "-"}
             right = any(part in first["function"] for part in wanted)
             failures += not right

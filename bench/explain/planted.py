@@ -156,7 +156,7 @@ def explained(scruple, old, new):
 
 def told(page):
     """The reported rows, which are the subjects of the sentences."""
-    return [row for row in counted(page)["rows"] if row["told"]]
+    return [row for row in counted(page)["rows"] if row["shown"]]
 
 
 def counted(page):
