@@ -157,9 +157,10 @@ static void header(Sink *sink, const HChar *reason, Int status) {
         text(sink, label);
     }
     ULong at;
-    if (first_effect(&at)) {
+    const HChar *effect = first_effect(&at);
+    if (effect) {
         put(sink, "effect %llu ", at);
-        text(sink, first_effect(&at));
+        text(sink, effect);
     }
     if (first_leftover()) {
         put(sink, "leftover ");

@@ -40,8 +40,8 @@ pub(crate) fn merge(
     let used_up = threads.iter().any(|thread| thread.used_up);
     let often_late = often_late(plan, &recorders);
     let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
-    let receiver: Vec<_> = recorders.iter().map(|recorder| &recorder.stall_detector).collect();
-    let stalls = stalls::stalls(&receiver, started.0);
+    let detectors: Vec<_> = recorders.iter().map(|recorder| &recorder.stall_detector).collect();
+    let stalls = stalls::stalls(&detectors, started.0);
     let cut = warm_up::of(plan, &parts, &stalls);
     let counted = RunPart::join_parts(&parts[cut..]);
     let mut result = LoadResult {

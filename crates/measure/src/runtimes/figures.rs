@@ -129,7 +129,7 @@ pub(super) fn readings(reports: &[RuntimeReport], nothing: &str) -> Vec<Reading>
         })
         .collect();
     let mut extras: Vec<&RuntimeFigure> = Vec::new();
-    for figure in reports.iter().flat_map(|reports| reports.figures.iter().flatten()) {
+    for figure in reports.iter().flat_map(|report| report.figures.iter().flatten()) {
         if metric(figure.key).is_none()
             && ![LIVE, LIVE_AT_MOST].contains(&figure.key)
             && !extras.iter().any(|other| other.key == figure.key)

@@ -68,19 +68,19 @@ impl Runtimes {
     /// # Errors
     /// Fails if a runtime collected without recording the times; says which.
     pub fn pauses(&self) -> Result<&[(u64, u64)], String> {
-        let collected = |reports: &&RuntimeReport| {
-            reports
+        let collected = |report: &&RuntimeReport| {
+            report
                 .figures
                 .as_ref()
                 .is_ok_and(|all| all.iter().any(|one| one.key == "gc.count" && one.value > 0.0))
         };
         let mut collected = self.reports.iter().filter(collected);
-        match collected.clone().find(|reports| !reports.runtime.tells_when()) {
-            Some(reports) => {
-                Err(format!("the runtime ({}) does not say when it collects", reports.runtime.word()))
+        match collected.clone().find(|report| !report.runtime.tells_when()) {
+            Some(report) => {
+                Err(format!("the runtime ({}) does not say when it collects", report.runtime.word()))
             }
             // A program without the agent, or whose runtime refuses, reports only sums.
-            None if collected.any(|reports| reports.missing.is_some() || reports.pid == 0) => {
+            None if collected.any(|report| report.missing.is_some() || report.pid == 0) => {
                 Err("the runtime could not be asked for each collection of this program".to_owned())
             }
             None => Ok(&self.pauses),

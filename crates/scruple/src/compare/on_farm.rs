@@ -40,8 +40,8 @@ pub fn compare(
     let store = paths::open_store(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let versions = two_versions::build(chosen, place, &farm)?;
-    let to_send = NodeWork { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };
-    let mut measured = hand_out(&mut farm, config, &to_send, &progress, interrupted)?;
+    let work = NodeWork { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };
+    let mut measured = hand_out(&mut farm, config, &work, &progress, interrupted)?;
     if clean {
         remark_on_break_even(&mut measured.run);
     }

@@ -73,8 +73,8 @@ fn why_not(job: &Job, reports: &[RuntimeReport]) -> String {
         found.lacking.iter().find(|(key, _)| *key == "gc.pause_max").map(|(_, why)| why.clone())
     });
     let of_ghc: Vec<&RuntimeReport> =
-        reports.iter().filter(|reports| reports.runtime == Runtime::Ghc).collect();
-    match (forbidden, of_ghc.first().map(|reports| &reports.figures)) {
+        reports.iter().filter(|report| report.runtime == Runtime::Ghc).collect();
+    match (forbidden, of_ghc.first().map(|report| &report.figures)) {
         (Some(why), _) => why,
         (None, None) => "no Haskell runtime showed itself in any of its processes".to_owned(),
         (None, Some(Err(why))) => why.clone(),

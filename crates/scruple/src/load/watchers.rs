@@ -51,7 +51,7 @@ impl Watchers {
 
     /// Returns the plan of a server's turn, with its observers.
     pub fn watch(&self, plan: Plan, server: usize, turn: u32) -> Plan {
-        let each = self.requests.as_ref().map(|requests| requests.listeners(server, turn));
+        let each = self.requests.as_ref().map(|requests| requests.receiver(server, turn));
         Plan { each, live: self.live.is_some(), ..plan }
     }
 

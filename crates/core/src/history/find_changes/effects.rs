@@ -35,9 +35,9 @@ pub(super) fn overall_effect(
     }
     let (from, to) = (first.version, last.version);
     let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-    let of_exact = |surely: bool| VersionEffect { from, to, ratio, interval: None, surely };
+    let without_interval = |surely: bool| VersionEffect { from, to, ratio, interval: None, surely };
     if gathered.exact {
-        return Some(of_exact(first.value != last.value));
+        return Some(without_interval(first.value != last.value));
     }
     let (early, late) = (&gathered.reads[place].seen, &gathered.reads.last()?.seen);
     if gathered.shifting {
@@ -50,13 +50,13 @@ pub(super) fn overall_effect(
             most - least
         };
         let shift = gathered.reads.iter().map(|read| spread(&read.seen.visits)).fold(0.0, f64::max);
-        return Some(of_exact((last.value - first.value).abs() > MUCH * shift));
+        return Some(without_interval((last.value - first.value).abs() > MUCH * shift));
     }
     if judged.cannot.is_some() {
-        return Some(of_exact(false));
+        return Some(without_interval(false));
     }
     if gathered.differences {
-        return Some(of_differences(judged, from, to).unwrap_or(of_exact(false)));
+        return Some(of_differences(judged, from, to).unwrap_or(without_interval(false)));
     }
     let ratios: Vec<f64> = early
         .cells
@@ -78,7 +78,7 @@ pub(super) fn overall_effect(
         surely: effect.interval.is_some_and(|interval| beyond(interval, gathered, first.value)),
         ..effect
     };
-    Some(of_levels.map_or(of_exact(false), known))
+    Some(of_levels.map_or(without_interval(false), known))
 }
 
 /// Whether an interval of a ratio excludes every difference that identical programs may have.

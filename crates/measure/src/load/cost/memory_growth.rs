@@ -112,10 +112,10 @@ mod tests {
 
     #[test]
     fn a_collected_heap_that_may_still_fill_is_no_leak_until_it_is_many_times_as_large() {
-        let told = |found: GrowthPerRequest| (found.is_leak(), found.is_undecided());
-        assert_eq!(told(steady(8_000_000, None)), (true, false));
-        assert_eq!(told(steady(8_000_000, Some("go"))), (false, true));
-        assert_eq!(told(steady(1_000_000, Some("go"))), (true, false));
+        let conclusions = |found: GrowthPerRequest| (found.is_leak(), found.is_undecided());
+        assert_eq!(conclusions(steady(8_000_000, None)), (true, false));
+        assert_eq!(conclusions(steady(8_000_000, Some("go"))), (false, true));
+        assert_eq!(conclusions(steady(1_000_000, Some("go"))), (true, false));
     }
 
     #[test]

@@ -377,12 +377,12 @@ fn ask(command: &mut Command, input: Option<&str>) -> Result<String, String> {
         let _ = pipe.write_all(input.unwrap_or_default().as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| format!("{name}: {error}"))?;
-    let answer = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     // The last lines may only say where the help is.
-    let lines: Vec<&str> = answer.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let answer = lines[lines.len().saturating_sub(LINES)..].join("; ");
+    let lines: Vec<&str> = errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(LINES)..].join("; ");
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{name}: {answer}")),
+        false => Err(format!("{name}: {last}")),
     }
 }

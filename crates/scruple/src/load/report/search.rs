@@ -66,9 +66,8 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
 /// Says how long the measurements were planned to be: at low rates, longer than the plan.
 fn lengths(plan: &Plan, points: &[RatePoint]) -> String {
     let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
-    let longest = points.iter().map(|point| measurement(plan, point.rate)).max();
-    let shortest = points.iter().map(|point| measurement(plan, point.rate)).min();
-    match shortest.zip(longest) {
+    let planned = || points.iter().map(|point| measurement(plan, point.rate));
+    match planned().min().zip(planned().max()) {
         Some((shortest, longest)) if time(shortest) != time(longest) => {
             format!(" of {} to {}", time(shortest), time(longest))
         }

@@ -1,6 +1,6 @@
 //! Reads results of criterion (Haskell): the report of `--json` with every batch, or the summary of `--csv`.
 
-use super::figures::{add, add_iterations, add_summary};
+use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case, csv_records};
 use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
@@ -56,10 +56,7 @@ fn arm(report: &CriterionReport) -> Result<Arm, ImportError> {
     if iterations.len() != report.batches.len() {
         return Err(ImportError::of(&report.name, "a batch does not say how many iterations it had"));
     }
-    if let Some(batch) = iterations.iter().position(|count| *count < 1.0) {
-        let what = format!("batch {} of {} has no iterations", batch + 1, iterations.len());
-        return Err(ImportError::of(&report.name, what));
-    }
+    check_iterations(&report.name, &iterations)?;
     for (key, name) in [("time.wall", "time"), ("time.cpu", "cpuTime")] {
         let column: Vec<f64> = column(name)?.into_iter().flatten().collect();
         if column.len() == iterations.len() {

@@ -1,7 +1,7 @@
 //! Reads results of criterion.rs: a folder for each benchmark, with `benchmark.json`, `sample.json` and
 //! `estimates.json`.
 
-use super::figures::{add, add_iterations, add_summary};
+use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case};
 use scruple_core::metric::Quality;
 use scruple_core::subject::{Arm, Parameter};
@@ -96,10 +96,7 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
         if batches.iters.is_empty() {
             return Err(ImportError::of(&arm.name, "it has no batches"));
         }
-        if let Some(batch) = batches.iters.iter().position(|count| *count < 1.0) {
-            let what = format!("batch {} of {} has no iterations", batch + 1, batches.iters.len());
-            return Err(ImportError::of(&arm.name, what));
-        }
+        check_iterations(&arm.name, &batches.iters)?;
         let readings = batches.times.iter().zip(&batches.iters).map(|(time, n)| time / n).collect();
         add(&mut arm, "time.wall", Quality::Noisy, "criterion.rs, each batch", readings)?;
         add_iterations(&mut arm, "criterion.rs", batches.iters)?;

@@ -50,6 +50,17 @@ pub(super) fn add_own(
     insert(arm, &own, Quality::Noisy, source, readings)
 }
 
+/// Checks that every batch has iterations, by which its figures are divided; else the error names the first without.
+pub(super) fn check_iterations(name: &str, iterations: &[f64]) -> Result<(), ImportError> {
+    match iterations.iter().position(|count| *count < 1.0) {
+        None => Ok(()),
+        Some(batch) => {
+            let what = format!("batch {} of {} has no iterations", batch + 1, iterations.len());
+            Err(ImportError::of(name, what))
+        }
+    }
+}
+
 /// Adds the iterations of each batch, from which a fit can estimate the time of an iteration.
 pub(super) fn add_iterations(arm: &mut Arm, source: &str, readings: Vec<f64>) -> Result<(), ImportError> {
     add_own(arm, "batch.iterations", Unit::Count, source, readings)

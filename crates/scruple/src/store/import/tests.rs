@@ -352,7 +352,7 @@ fn a_benchmark_of_go_that_prints_is_put_together_again() {
     assert_eq!((wall.readings.as_slice(), bytes.readings.as_slice()), (&[23.18][..], &[8.0][..]));
     let texts: Vec<&str> = imported.warnings.iter().map(|warning| warning.text.as_str()).collect();
     assert!(texts.contains(&"‘BenchmarkBad-2’ failed"), "{texts:?}");
-    assert!(texts.iter().any(|texts| texts.starts_with("‘BenchmarkGlued-2’ is left out")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.starts_with("‘BenchmarkGlued-2’ is left out")), "{texts:?}");
 }
 
 #[test]

@@ -140,6 +140,13 @@ fn files_of_earlier_launches_are_named() {
     assert!(!remarks(&answer).contains("finds"), "{}", answer.exchange());
 }
 
+fn does_not_repeat_and_does_not_differ(answer: &Answer) {
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
+    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
+}
+
 #[test]
 fn a_program_that_works_every_second_time_does_not_differ_from_its_copy() {
     if !has_valgrind() {
@@ -153,10 +160,7 @@ fn a_program_that_works_every_second_time_does_not_differ_from_its_copy() {
     build(&place, "old", &source);
     build(&place, "new", &source);
     let answer = explain(&place, &["./old", "./new"]);
-    let page = answer.json();
-    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
-    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
-    assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
+    does_not_repeat_and_does_not_differ(&answer);
 }
 
 #[test]
@@ -173,8 +177,5 @@ fn the_program_that_ends_last_is_not_taken_for_the_one_that_acted_last() {
     build(&place, "app", &source);
     // When both run at the same time, B acts before A, and ends after it.
     let answer = explain(&place, &["./app 700000 000000", "./app 000000 999999"]);
-    let page = answer.json();
-    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
-    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
-    assert!(rows.iter().all(|row| row["within_spread"] == true), "{}", answer.exchange());
+    does_not_repeat_and_does_not_differ(&answer);
 }

@@ -82,8 +82,8 @@ impl RequestWriter {
         Ok(RequestWriter { path: path.to_owned(), sender, writer })
     }
 
-    /// Returns the listeners for the requests of one turn of a server.
-    pub fn listeners(&self, server: usize, turn: u32) -> RequestReceiver {
+    /// Returns the receiver of the requests of one turn of a server.
+    pub fn receiver(&self, server: usize, turn: u32) -> RequestReceiver {
         RequestReceiver { server, turn, sender: self.sender.clone() }
     }
 
