@@ -13,6 +13,7 @@ mod confidence_set;
 mod false_alarm;
 mod fit;
 mod modes;
+mod noise_level;
 mod noise_shape;
 mod pruning;
 mod regression;
@@ -78,7 +79,7 @@ pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<FoundChanges
     }
     let steps = selection::select(&series, options.error);
     let noise = Noise::estimate(&series, &steps.fit.cuts);
-    if let Some(modes) = modes::modes(&noise.levels, noise.pooled.sqrt()) {
+    if let Some(modes) = modes::modes(&noise.levels, noise.deviation) {
         return Ok(in_modes(&series, &noise, modes));
     }
     let least = if matches!(series.scale, StepScale::Ratio) { options.least } else { 0.0 };
@@ -104,7 +105,7 @@ fn in_modes(series: &Scaled, noise: &Noise, modes: [f64; 2]) -> FoundChanges {
     FoundChanges {
         changes: Vec::new(),
         levels: vec![scale.level(median(&series.values))],
-        noise: scale.deviation(noise.pooled.sqrt()),
+        noise: scale.deviation(noise.deviation),
         drift: noise.drift,
         modes: Some(modes.map(|mode| scale.level(mode))),
         background: None,
@@ -132,7 +133,7 @@ fn described(series: &Scaled, steps: &SelectedCuts) -> FoundChanges {
     FoundChanges {
         changes: steps.chances.iter().enumerate().map(change).collect(),
         levels: noise.levels.iter().map(|&level| scale.level(level)).collect(),
-        noise: scale.deviation(noise.pooled.sqrt()),
+        noise: scale.deviation(noise.deviation),
         drift: noise.drift,
         modes: None,
         background: None,

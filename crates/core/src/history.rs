@@ -13,6 +13,7 @@ pub use effect_over_nodes::over_nodes;
 pub use find_changes::find_changes;
 pub use graph::Graph;
 
+use crate::changepoint::StepSize;
 use crate::metric::Better;
 use crate::run::Run;
 use crate::stats::Interval;
@@ -232,6 +233,8 @@ pub struct VersionEffect {
     /// Whether the cost certainly changed: exact metrics by any difference, noisy ones if the interval excludes
     /// equality.
     pub surely: bool,
+    /// The levels of both versions, where these are compared because there are no readings side by side.
+    pub levels: Option<[f64; 2]>,
 }
 
 /// One metric of one subject over the versions of a history.
@@ -258,7 +261,8 @@ pub struct Series {
     pub by_nodes: Vec<ByNodes>,
     /// The pairs of consecutive weighed versions between which the level changes.
     pub borders: Vec<[usize; 2]>,
-    /// The level of each stretch of versions in the list: first version, last version, level.
+    /// The level of each stretch of versions in the list: first version, last version, level. With a slow drift, each
+    /// version has a level of its own.
     pub levels: Vec<(usize, usize, f64)>,
     /// Relative standard deviation of values about their level: 0 for exact metrics, absent where it is not known.
     pub noise: Option<f64>,
@@ -266,6 +270,8 @@ pub struct Series {
     pub same_binary_noise: Option<f64>,
     /// The two levels between which the series alternates, if it does. Then no change is reported.
     pub modes: Option<[f64; 2]>,
+    /// How far a slow drift that no single version caused moves the series, if there is one.
+    pub slow_drift: Option<StepSize>,
     /// The smallest relative step that would have been found; absent for exact metrics and for series that are too
     /// short.
     pub detectable: Option<f64>,

@@ -37,6 +37,10 @@ impl From<Unit> for String {
     }
 }
 
+/// Names of units of time, as they stand in the denominator of a rate.
+const TIMES: &[&str] =
+    &["ns", "us", "µs", "ms", "s", "sec", "second", "seconds", "min", "minute", "h", "hour", "d", "day"];
+
 impl Unit {
     /// The name of the unit in JSON and SQL.
     pub fn name(&self) -> &str {
@@ -51,7 +55,11 @@ impl Unit {
 
     /// Whether the unit counts something per time, so that more is better.
     pub fn is_rate(&self) -> bool {
-        matches!(self, Unit::Other(name) if name.ends_with("/s"))
+        let per_time = |name: &str| {
+            let of = name.rsplit_once('/').or_else(|| name.rsplit_once(" per "));
+            of.is_some_and(|(_, time)| TIMES.contains(&time.trim()))
+        };
+        matches!(self, Unit::Other(name) if per_time(name))
     }
 
     fn scales(&self) -> &'static [(f64, &'static str)] {
@@ -348,6 +356,13 @@ fn example(unit: &Unit) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_known_by_their_unit() {
+        let rate = |name: &str| Unit::from(name.to_owned()).is_rate();
+        assert!(["ops/s", "MB/s", "req/sec", "ops/ms", "requests per second"].into_iter().all(rate));
+        assert!(!["ns/op", "ns", "count", "%", "s", "bytes per request"].into_iter().any(rate));
+    }
 
     #[test]
     fn quantities_choose_their_prefix() {

@@ -128,7 +128,8 @@ impl BackgroundForm {
 impl Trial<'_> {
     /// The long-run variance of a value: n times the variance that noise gives a coefficient fitted to n values.
     fn noise(&self) -> f64 {
-        self.series.scales[0].powi(2) * self.inflation
+        let squares: f64 = self.series.scales.iter().map(|scale| scale * scale).sum();
+        squares / self.series.len() as f64 * self.inflation
     }
 
     fn kinds(&self) -> Vec<BackgroundForm> {
@@ -168,7 +169,7 @@ impl Trial<'_> {
         let mut values = series.values.clone();
         for (pair, level) in bounds(cuts, series.len()).windows(2).zip(levels) {
             for place in pair[0]..pair[1] {
-                let (middle, reach) = (level + curve[place], REACH * series.scales[0]);
+                let (middle, reach) = (level + curve[place], REACH * series.scales[place]);
                 values[place] = values[place].clamp(middle - reach, middle + reach);
             }
         }

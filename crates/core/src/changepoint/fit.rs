@@ -88,9 +88,13 @@ fn centre(series: &Scaled, from: usize, to: usize) -> f64 {
 }
 
 fn shape(series: &Scaled, ends: &[usize], levels: &[f64]) -> NoiseShape {
-    let about =
-        |(pair, &level): (&[usize], &f64)| (pair[0]..pair[1]).map(move |place| series.residual(place, level));
-    let residuals: Vec<f64> = ends.windows(2).zip(levels).flat_map(about).collect();
+    let about = |(pair, &level): (&[usize], &f64)| (pair[0]..pair[1]).map(move |place| (place, level));
+    let all = ends.windows(2).zip(levels).flat_map(about);
+    // Beside a part that varies, the residuals of a constant part would make the noise seem to have long tails.
+    let residuals: Vec<f64> = all
+        .filter(|(place, _)| !series.partly_constant || series.scales[*place] > series.floor)
+        .map(|(place, level)| series.residual(place, level))
+        .collect();
     NoiseShape::of(&residuals, series.least, series.known)
 }
 

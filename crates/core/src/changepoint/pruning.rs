@@ -1,9 +1,11 @@
-//! Removes cuts that are significant but do not point to a version.
+//! Removes cuts that are significant but do not point to a version, or whose step may be zero.
 
+use super::LEVEL;
 use super::confidence_set::{PlacedCut, placed};
 use super::fit::LevelFit;
 use super::scaled::Scaled;
 use super::selection::{SelectedCuts, without_chance_cuts};
+use super::step_size::Noise;
 use super::stretches::{SHORTEST, bounds};
 
 /// In series of fewer values every remaining cut is reported.
@@ -24,9 +26,10 @@ const MANY: usize = 200;
 /// outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least: f64) -> SelectedCuts {
     while series.len() >= FEWEST {
-        let Some(gone) = excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least)) else {
-            break;
-        };
+        let found = excursion(series, &steps.fit)
+            .or_else(|| doubtful(series, &steps.fit, least))
+            .or_else(|| without_direction(series, &steps.fit));
+        let Some(gone) = found else { break };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = without_chance_cuts(series, LevelFit::of(series, cuts), error);
         // A cut that was judged together with a background keeps that probability if it is the larger one.
@@ -37,6 +40,18 @@ pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least
         steps = rest;
     }
     steps
+}
+
+/// The cut with the least certain step, if the interval of that step contains zero: then it is not known in which
+/// direction the level changed. In noise of several sizes, the likelihood alone may keep such a cut.
+fn without_direction(series: &Scaled, fit: &LevelFit) -> Option<Vec<usize>> {
+    let noise = Noise::estimate(series, &fit.cuts);
+    let certainty = |i: usize| {
+        let (step, reach) = noise.step(&fit.cuts, i, series.len(), LEVEL);
+        step.abs() / reach
+    };
+    let weakest = (0..fit.cuts.len()).map(|i| (i, certainty(i))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    (weakest.1 <= 1.0).then(|| vec![fit.cuts[weakest.0]])
 }
 
 /// Both cuts around the first stretch that consists of outliers.

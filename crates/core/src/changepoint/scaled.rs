@@ -1,5 +1,6 @@
 //! A series on a scale on which steps are additive, with the uncertainty of each value.
 
+use super::noise_level;
 use super::series::{SeriesOptions, StepSize};
 use crate::stats::Interval;
 use crate::stats::quantile::{median, sorted};
@@ -87,6 +88,8 @@ pub(super) struct Scaled {
     pub least: f64,
     /// The correlation of neighbours where it is known.
     pub known: Option<f64>,
+    /// Whether a part of the series is constant while another part varies.
+    pub partly_constant: bool,
 }
 
 impl Scaled {
@@ -104,12 +107,24 @@ impl Scaled {
         let resolution = scale.resolution(options.resolution, median(values));
         let floor = least_step(&places).max(resolution).max(1e-9) / 12_f64.sqrt();
         // A few changes of level hardly affect differences of neighbours.
-        let rough = variogram(&places, 1).sqrt().max(floor);
-        let scales: Vec<f64> = own.iter().map(|own: &f64| rough.max(own.sqrt())).collect();
+        let rough = noise_level::deviations(&places, floor);
+        let scales: Vec<f64> = own.iter().zip(&rough).map(|(own, rough)| rough.max(own.sqrt())).collect();
         let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
         let least = explained.sum::<f64>() / places.len() as f64;
         let precisions = scales.iter().map(|scale| scale.recip()).collect();
-        Scaled { scale, values: places, own, floor, scales, precisions, least, known: options.drift }
+        let varying = scales.iter().filter(|scale| **scale > floor).count();
+        let partly_constant = varying >= noise_level::SHORTEST && varying < scales.len();
+        Scaled {
+            scale,
+            values: places,
+            own,
+            floor,
+            scales,
+            precisions,
+            least,
+            known: options.drift,
+            partly_constant,
+        }
     }
 
     /// Whether the fourth powers of values, standard deviations and variances are finite on this scale.
@@ -137,6 +152,16 @@ impl Scaled {
     /// The distance of the value at `place` from a level, in standard deviations.
     pub(super) fn residual(&self, place: usize, level: f64) -> f64 {
         (self.values[place] - level) * self.precisions[place]
+    }
+
+    /// Half the robust variance of differences between values `lag` apart, each in standard deviations.
+    pub(super) fn variogram(&self, lag: usize) -> f64 {
+        let apart = |place: usize| {
+            let scale = self.scales[place].max(self.scales[place + lag]);
+            ((self.values[place + lag] - self.values[place]) / scale).abs()
+        };
+        let apart: Vec<f64> = (0..self.len() - lag).map(apart).collect();
+        (1.4826 * median(&apart)).powi(2) / 2.0
     }
 }
 

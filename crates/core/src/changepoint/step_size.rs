@@ -1,6 +1,6 @@
 //! The levels between cuts, and the uncertainty of each step.
 
-use super::scaled::{Scaled, variogram};
+use super::scaled::Scaled;
 use super::stretches::bounds;
 use crate::stats::normal;
 use crate::stats::quantile::median;
@@ -20,7 +20,8 @@ pub(super) struct Noise {
     pub levels: Vec<f64>,
     /// Variance of single values within each stretch, shrunk towards the pooled variance.
     variances: Vec<f64>,
-    pub pooled: f64,
+    /// Standard deviation of single values, pooled over all stretches.
+    pub deviation: f64,
     pub drift: f64,
     /// Mean square of the residuals below and of those above their level, relative to the pooled variance: 1 and 1 for
     /// symmetric noise.
@@ -37,25 +38,35 @@ impl Noise {
             let part = &series.values[pair[0]..pair[1]];
             let centre = median(part);
             let spread: Vec<f64> = part.iter().map(|v| (v - centre).abs()).collect();
-            let reach = BOUND * (1.4826 * median(&spread)).max(series.scales[pair[0]]);
-            let clipped: Vec<f64> = part.iter().map(|v| v.clamp(centre - reach, centre + reach)).collect();
+            let reach = BOUND * 1.4826 * median(&spread);
+            let clip = |(place, value): (usize, &f64)| {
+                let reach = reach.max(BOUND * series.scales[pair[0] + place]);
+                value.clamp(centre - reach, centre + reach)
+            };
+            let clipped: Vec<f64> = part.iter().enumerate().map(clip).collect();
             let level = clipped.iter().sum::<f64>() / clipped.len() as f64;
             levels.push(level);
-            sums.push((clipped.iter().map(|v| (v - level).powi(2)).sum::<f64>(), clipped.len() as f64));
-            residuals.push(clipped.iter().map(|v| v - level).collect::<Vec<f64>>());
+            let scales = &series.scales[pair[0]..pair[1]];
+            let apart: Vec<f64> =
+                clipped.iter().zip(scales).map(|(value, scale)| (value - level) / scale).collect();
+            sums.push((apart.iter().map(|r| r * r).sum::<f64>(), apart.len() as f64));
+            residuals.push(apart);
         }
         let freedom = (series.values.len() - sums.len()) as f64;
-        let pooled = (sums.iter().map(|s| s.0).sum::<f64>() / freedom).max(series.floor * series.floor);
+        let floor = mean_square(series.scales.iter().map(|scale| series.floor / scale));
+        let pooled = (sums.iter().map(|s| s.0).sum::<f64>() / freedom).max(floor);
         // Values vary at least as much as their own readings; a smaller spread is chance.
         let own =
             |pair: &[usize]| series.own[pair[0]..pair[1]].iter().sum::<f64>() / (pair[1] - pair[0]) as f64;
         let shrunk = |(&(squares, n), pair): (&(f64, f64), &[usize])| {
-            ((squares + POOLED * pooled) / (n - 1.0 + POOLED)).max(own(pair))
+            let variance = (squares + POOLED * pooled) / (n - 1.0 + POOLED);
+            (variance * mean_square(series.scales[pair[0]..pair[1]].iter().copied())).max(own(pair))
         };
         let variances = sums.iter().zip(ends.windows(2)).map(shrunk).collect();
-        let drift = series.known.unwrap_or_else(|| drift(&residuals, series)).clamp(0.0, 0.95);
+        let drift = series.known.unwrap_or_else(|| drift(&residuals, series, floor)).clamp(0.0, 0.95);
         let tails = [-1.0, 1.0].map(|side| tail(&residuals, side, pooled));
-        Noise { levels, variances, pooled, drift, tails }
+        let deviation = (pooled * mean_square(series.scales.iter().copied())).sqrt();
+        Noise { levels, variances, deviation, drift, tails }
     }
 
     /// The variance of the mean of `count` values of stretch `i`; `above` says whether that stretch is higher than its
@@ -84,6 +95,11 @@ impl Noise {
     }
 }
 
+fn mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.map(|value| value * value).sum::<f64>() / count
+}
+
 fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
     let beyond = residuals.iter().flatten().filter(|&&r| r * side > 0.0);
     let (squares, count) = beyond.fold((0.0, 0.0), |(s, n), r| (s + r * r, n + 1.0));
@@ -92,7 +108,7 @@ fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
 
 /// Estimates the correlation of neighbours: the larger of the lag-one correlation of the residuals, corrected for the
 /// fitted levels, and the correlation that differences over long lags show, in case cuts follow the drift.
-fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
+fn drift(residuals: &[Vec<f64>], series: &Scaled, floor: f64) -> f64 {
     let (mut products, mut squares, mut pairs, mut count) = (0.0, 0.0, 0.0, 0.0);
     for part in residuals {
         products += part.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
@@ -101,13 +117,12 @@ fn drift(residuals: &[Vec<f64>], series: &Scaled) -> f64 {
         count += part.len() as f64;
     }
     // Residuals below the resolution are rounding errors, which do not drift.
-    let raw = (products / pairs) / (squares / count).max(series.floor * series.floor);
+    let raw = (products / pairs) / (squares / count).max(floor);
     // Subtracting a mean fitted to k values lowers the lag-one correlation by about (1 + 3ρ)/k.
     let length = count / residuals.len() as f64;
     let corrected = (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25);
     // Cuts that follow the drift remove it from the residuals, but not from differences between distant values.
     let far = (series.values.len() / 20).clamp(2, 15);
-    let (near, persistent) = (variogram(&series.values, 1), variogram(&series.values, far));
-    let hidden = if persistent > 0.0 { 1.0 - near / persistent } else { 0.0 };
-    corrected.max(hidden)
+    let (near, persistent) = (series.variogram(1).max(floor), series.variogram(far).max(floor));
+    corrected.max(1.0 - near / persistent)
 }

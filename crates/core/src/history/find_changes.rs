@@ -78,8 +78,6 @@ fn adjust(judged: &mut [JudgedSeries], tests: usize) {
 
 fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &JudgedSeries) -> Series {
     let (steps, places) = (&judged.steps, &judged.places);
-    let levels: Vec<f64> =
-        steps.levels.iter().map(|level| if judged.logarithmic { level.0.exp() } else { level.0 }).collect();
     let points = points(gathered, judged);
     Series {
         subject: gathered.subject.clone(),
@@ -88,13 +86,14 @@ fn series(range: &SeriesVersions<'_>, gathered: &GatheredSeries, judged: &Judged
         better: gathered.metric.better,
         exact: gathered.exact,
         shifting: gathered.shifting,
-        changes: classify::changes(range, gathered, places, steps, &levels),
+        changes: classify::changes(range, gathered, judged),
         borders: borders(places, steps),
         by_nodes: Vec::new(),
-        levels: stretches(places, steps, &levels),
+        levels: stretches(judged),
         noise: (judged.noisy || gathered.exact).then_some(steps.noise),
         same_binary_noise: same_binary_noise(&points, range.artefacts),
         modes: steps.modes.map(|modes| if judged.logarithmic { modes.map(f64::exp) } else { modes }),
+        slow_drift: steps.drift.as_ref().map(|drift| drift.range),
         detectable: steps.detectable.map(f64::exp_m1),
         whole: effects::overall_effect(range.graph, gathered, judged),
         cannot: judged.cannot.clone(),
@@ -118,15 +117,17 @@ fn points(gathered: &GatheredSeries, judged: &JudgedSeries) -> Vec<Point> {
     gathered.points.iter().zip(&gathered.reads).map(corrected).collect()
 }
 
-/// The stretches of consecutive versions in the list that have the same level: first version, last version, level.
-fn stretches(places: &ArtefactGroups, steps: &Steps, levels: &[f64]) -> Vec<(usize, usize, f64)> {
+/// The stretches of consecutive versions in the list that have the same level: first version, last version, level. With
+/// a slow drift, each version has a level of its own.
+fn stretches(judged: &JudgedSeries) -> Vec<(usize, usize, f64)> {
+    let (places, steps) = (&judged.places, &judged.steps);
     let mut stretches: Vec<(usize, usize, f64)> = Vec::new();
     let mut part = None;
     for (version, place) in &places.of {
         let Some(here) = steps.parts.get(*place) else { continue };
-        match stretches.last_mut().filter(|_| part == Some(here)) {
+        match stretches.last_mut().filter(|_| part == Some(here) && steps.drift.is_none()) {
             Some(last) => last.1 = *version,
-            None => stretches.push((*version, *version, levels[*here])),
+            None => stretches.push((*version, *version, judged.level(*here, *place))),
         }
         part = Some(here);
     }

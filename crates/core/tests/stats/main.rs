@@ -22,4 +22,5 @@ mod range;
 mod sampled_bytes;
 mod sequences;
 mod shared_core;
+mod uneven_noise;
 mod verdicts;

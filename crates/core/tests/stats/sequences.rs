@@ -1,6 +1,7 @@
 //! Values that were taken one after another: build times, which are not judged, and the user's own series.
 
-use scruple_core::history::ChangeForm;
+use scruple_core::changepoint::StepSize;
+use scruple_core::history::{ChangeForm, Series};
 use scruple_core::stats::rng::Pcg;
 
 use crate::histories::{CPU, building, cpu, forms, only};
@@ -68,4 +69,53 @@ fn a_series_that_crosses_zero_is_judged_by_differences() {
     // Scruple's own readings are not judged as a series of values in time, even if they are negative.
     history.run.provenance.tool = None;
     assert!(only(&history).changes.is_empty());
+}
+
+/// A series of one's own with these values.
+fn own_series(values: impl Iterator<Item = f64>) -> Series {
+    let values: Vec<f64> = values.collect();
+    let mut history = range(values.len());
+    history.run.provenance.tool = Some("CSV".to_owned());
+    for (version, value) in values.into_iter().enumerate() {
+        read(&mut history, "own", "own", version, &[value], &[version as u32]);
+    }
+    only(&history)
+}
+
+#[test]
+fn the_effect_over_the_range_includes_a_slow_drift() {
+    let mut pcg = Pcg::new(5);
+    let mut noisy = |version: usize, level: f64| {
+        100.0 * level * (1.0 + 0.1 * version as f64 / 200.0) * (0.01 * normal(&mut pcg)).exp()
+    };
+    let series = own_series((0..200).map(|version| noisy(version, if version < 120 { 1.0 } else { 1.08 })));
+    assert_eq!(forms(&series), [(ChangeForm::Step, 120)]);
+    assert!((series.changes[0].ratio / 1.08 - 1.0).abs() < 0.01, "{:?}", series.changes);
+    assert!((series.changes[0].from / 106.0 - 1.0).abs() < 0.01, "{:?}", series.changes);
+    let whole = series.whole.as_ref().expect("an effect");
+    assert!(
+        (whole.ratio / 1.188 - 1.0).abs() < 0.01 && whole.surely && whole.interval.is_none(),
+        "{whole:?}"
+    );
+    let [from, to] = whole.levels.expect("levels");
+    assert!((to / from / whole.ratio - 1.0).abs() < 1e-9, "{whole:?}");
+    assert!(series.levels.iter().all(|(first, last, _)| first == last) && series.levels.len() == 200);
+    let drift = series.slow_drift.and_then(StepSize::ratio).expect("a drift");
+    assert!((drift / 1.1 - 1.0).abs() < 0.015, "{drift}");
+
+    let series = own_series((0..200).map(|version| noisy(version, 1.0)));
+    let whole = series.whole.as_ref().expect("an effect");
+    assert!(series.changes.is_empty() && series.slow_drift.is_some());
+    assert!((whole.ratio / 1.1 - 1.0).abs() < 0.015 && !whole.surely, "{whole:?}");
+}
+
+#[test]
+fn the_effect_over_the_range_is_that_of_the_levels_it_names() {
+    let mut pcg = Pcg::new(8);
+    let level = |version: usize| if (20..40).contains(&version) { 1.2 } else { 1.0 };
+    let series = own_series((0..60).map(|version| 100.0 * level(version) * (0.02 * normal(&mut pcg)).exp()));
+    let whole = series.whole.as_ref().expect("an effect");
+    let [from, to] = whole.levels.expect("levels");
+    assert!((to / from / whole.ratio - 1.0).abs() < 1e-9, "{whole:?}");
+    assert_eq!([from, to], [series.levels[0].2, series.levels[2].2]);
 }

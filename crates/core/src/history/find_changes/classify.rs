@@ -1,6 +1,7 @@
 //! Classifies cuts between levels as steps, spikes and reverts, and finds the versions that may have caused them.
 
 use super::gather::{GatheredSeries, SameArtefacts};
+use super::noisy::JudgedSeries;
 use super::steps::{Cut, Steps};
 use super::version_groups::{ArtefactGroup, ArtefactGroups};
 use crate::history::{Change, ChangeForm, Graph, History};
@@ -53,15 +54,13 @@ pub(super) fn exact(places: &ArtefactGroups) -> Steps {
     Steps { cuts, parts, levels, forest, ..Steps::default() }
 }
 
-/// Classifies the cuts of a series as changes. `levels` are in the unit of the metric; the levels of `steps`, with
-/// their errors, decide which ones are the same.
+/// Classifies the cuts of a series as changes. The levels with their errors decide which ones are the same.
 pub(super) fn changes(
     range: &SeriesVersions<'_>,
     gathered: &GatheredSeries,
-    places: &ArtefactGroups,
-    steps: &Steps,
-    levels: &[f64],
+    judged: &JudgedSeries,
 ) -> Vec<Change> {
+    let (places, steps) = (&judged.places, &judged.steps);
     let mut cuts: Vec<&Cut> = steps.cuts.iter().collect();
     sorting::by_key(&mut cuts, |cut| places.all[cut.at].first());
     let mut changes: Vec<Change> = Vec::new();
@@ -71,7 +70,8 @@ pub(super) fn changes(
         if ends_of_spikes.contains(&cut.at) || both_sides(range.graph, places, steps, cut, gathered.exact) {
             continue;
         }
-        let mut change = change(range, gathered, places, steps, cut, [levels[cut.from], levels[cut.to]]);
+        let levels = [cut.from, cut.to].map(|part| judged.level(part, cut.at));
+        let mut change = change(range, gathered, places, steps, cut, levels);
         let back =
             cuts.iter().filter(|back| back.from == cut.to && same_level(steps, back.to, cut.from, cut));
         let last = back.filter_map(|back| Some((*back, places.link(&steps.forest, back.at)?)));

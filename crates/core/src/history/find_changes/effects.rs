@@ -35,7 +35,8 @@ pub(super) fn overall_effect(
     }
     let (from, to) = (first.version, last.version);
     let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-    let without_interval = |surely: bool| VersionEffect { from, to, ratio, interval: None, surely };
+    let without_interval =
+        |surely: bool| VersionEffect { from, to, ratio, interval: None, surely, levels: None };
     if gathered.exact {
         return Some(without_interval(first.value != last.value));
     }
@@ -71,14 +72,11 @@ pub(super) fn overall_effect(
             ratio: effect.ratio,
             interval: Some(effect.interval),
             surely,
+            levels: None,
         });
     }
-    let of_levels = of_levels(judged, from, to);
-    let known = |effect: VersionEffect| VersionEffect {
-        surely: effect.interval.is_some_and(|interval| beyond(interval, gathered, first.value)),
-        ..effect
-    };
-    Some(of_levels.map_or(without_interval(false), known))
+    let of_levels = of_levels(judged, from, to, |interval| beyond(interval, gathered, first.value));
+    Some(of_levels.unwrap_or(without_interval(false)))
 }
 
 /// Whether an interval of a ratio excludes every difference that identical programs may have.
@@ -87,38 +85,84 @@ fn beyond(interval: Interval, gathered: &GatheredSeries, from: f64) -> bool {
     interval.low > least || interval.high < 1.0 / least
 }
 
-/// The effect between the levels of two versions; `None` where they have the same level. The caller sets `surely`.
-fn of_levels(judged: &JudgedSeries, from: usize, to: usize) -> Option<VersionEffect> {
-    let part = |version: usize| {
-        let place = judged.places.of.get(&version)?;
-        judged.steps.parts.get(*place).copied()
-    };
-    let (old, new) = (part(from)?, part(to)?);
-    let (old, new) = (judged.steps.levels.get(old)?, judged.steps.levels.get(new)?);
-    let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
-    let interval = Interval { low: (step - error).exp(), high: (step + error).exp(), level: LEVEL };
-    (step != 0.0).then_some(VersionEffect {
+/// The effect between the levels of two versions; `None` where they have the same level. `beyond` says whether an
+/// interval of the ratio shows a difference.
+///
+/// A slow drift belongs to the effect. There is no interval then, because how exactly the drift is known is not
+/// estimated, and the versions surely differ only if the steps between them lead in the same direction.
+fn of_levels(
+    judged: &JudgedSeries,
+    from: usize,
+    to: usize,
+    beyond: impl Fn(Interval) -> bool,
+) -> Option<VersionEffect> {
+    let found = LevelDifference::between(judged, from, to)?;
+    let interval = found.interval().map(f64::exp);
+    let drifts = judged.steps.drift.is_some();
+    (found.whole() != 0.0).then(|| VersionEffect {
         from,
         to,
-        ratio: step.exp(),
-        interval: Some(interval),
-        surely: false,
+        ratio: found.whole().exp(),
+        interval: (!drifts).then_some(interval),
+        surely: beyond(interval) && found.agrees(),
+        levels: Some(found.levels),
     })
 }
 
 /// The effect between the levels of two versions whose levels are not logarithms; `None` where they have the same
 /// level. The ratio is infinite and gives only the direction; the interval is that of the difference.
 fn of_differences(judged: &JudgedSeries, from: usize, to: usize) -> Option<VersionEffect> {
-    let level = |version: usize| {
-        let place = judged.places.of.get(&version)?;
-        judged.steps.levels.get(*judged.steps.parts.get(*place)?)
-    };
-    let (old, new) = (level(from)?, level(to)?);
-    let (step, error) = (new.0 - old.0, normal::student(LEVEL, FEW) * new.1.hypot(old.1));
-    let ratio = if step > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
-    let interval = Interval { low: step - error, high: step + error, level: LEVEL };
-    let surely = !interval.contains(0.0);
-    (step != 0.0).then_some(VersionEffect { from, to, ratio, interval: Some(interval), surely })
+    let found = LevelDifference::between(judged, from, to)?;
+    let interval = found.interval();
+    let drifts = judged.steps.drift.is_some();
+    (found.whole() != 0.0).then(|| VersionEffect {
+        from,
+        to,
+        ratio: if found.whole() > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY },
+        interval: (!drifts).then_some(interval),
+        surely: !interval.contains(0.0) && found.agrees(),
+        levels: Some(found.levels),
+    })
+}
+
+/// The difference between the levels of two versions, on the scale of the levels.
+struct LevelDifference {
+    /// The levels, with the drift, in the unit of the metric.
+    levels: [f64; 2],
+    /// What the steps between the versions add.
+    steps: f64,
+    /// What the slow drift adds.
+    drift: f64,
+    /// Half the width of the interval of `steps`.
+    error: f64,
+}
+
+impl LevelDifference {
+    fn between(judged: &JudgedSeries, from: usize, to: usize) -> Option<LevelDifference> {
+        let known = |version: usize| {
+            let place = *judged.places.of.get(&version)?;
+            Some((place, *judged.steps.parts.get(place)?))
+        };
+        let ((early, old), (late, new)) = (known(from)?, known(to)?);
+        let levels = [judged.level(old, early), judged.level(new, late)];
+        let drift = judged.steps.drift_at(late) - judged.steps.drift_at(early);
+        let (old, new) = (judged.steps.levels[old], judged.steps.levels[new]);
+        let error = normal::student(LEVEL, FEW) * new.1.hypot(old.1);
+        Some(LevelDifference { levels, steps: new.0 - old.0, drift, error })
+    }
+
+    fn whole(&self) -> f64 {
+        self.steps + self.drift
+    }
+
+    fn interval(&self) -> Interval {
+        Interval { low: self.steps - self.error, high: self.steps + self.error, level: LEVEL }
+    }
+
+    /// Whether the steps lead in the direction of the whole difference.
+    fn agrees(&self) -> bool {
+        self.steps * self.whole() > 0.0
+    }
 }
 
 /// For each subject, how much more its last version costs to build and to run than its first.

@@ -6,7 +6,7 @@ use super::classify;
 use super::forest::Forest;
 use super::gather::GatheredSeries;
 use super::interleaved::{self, Cells};
-use super::steps::{Cut, LEVEL, SearchInput, Steps, steps};
+use super::steps::{Cut, LEVEL, SearchInput, SlowDrift, Steps, steps};
 use super::version_groups::{ArtefactGroups, VersionReadings};
 use crate::changepoint::{self, SeriesOptions};
 use crate::history::{Graph, READINGS};
@@ -42,6 +42,12 @@ impl JudgedSeries {
             blocks: BTreeMap::new(),
             cannot,
         }
+    }
+
+    /// The level with this number, in the unit of the metric, as it is at a place.
+    pub fn level(&self, part: usize, place: usize) -> f64 {
+        let level = self.steps.levels[part].0 + self.steps.drift_at(place);
+        if self.logarithmic { level.exp() } else { level }
     }
 
     /// Whether a stricter error leads to the same changes.
@@ -286,7 +292,9 @@ fn of_differences(series: &changepoint::FoundChanges, n: usize) -> Steps {
         p: change.p,
     };
     let cuts = series.changes.iter().enumerate().map(cut).collect();
-    Steps { cuts, parts, levels, forest, noise: series.noise, modes: series.modes, ..Steps::default() }
+    let drift =
+        series.background.as_ref().map(|slow| SlowDrift { added: slow.curve.clone(), range: slow.range });
+    Steps { cuts, parts, levels, forest, noise: series.noise, modes: series.modes, drift, ..Steps::default() }
 }
 
 fn of(series: &changepoint::FoundChanges, n: usize, least: f64) -> Steps {
@@ -328,6 +336,10 @@ fn of(series: &changepoint::FoundChanges, n: usize, least: f64) -> Steps {
     let cuts = kept.iter().enumerate().map(cut).collect();
     let half = n as f64 / 2.0;
     let detectable = (4.0 * series.noise * (2.0 / half).sqrt()).max(least);
+    let drift = series.background.as_ref().map(|slow| SlowDrift {
+        added: slow.curve.iter().map(|factor| factor.ln()).collect(),
+        range: slow.range,
+    });
     Steps {
         cuts,
         parts,
@@ -337,5 +349,6 @@ fn of(series: &changepoint::FoundChanges, n: usize, least: f64) -> Steps {
         modes: series.modes.map(|modes| modes.map(f64::ln)),
         detectable: Some(detectable),
         power: None,
+        drift,
     }
 }

@@ -10,6 +10,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use super::build_noise;
 use super::forest::Forest;
 use super::partition::{RunningSums, about_median, add, cheapest, cost, weighted};
+use crate::changepoint::StepSize;
 use crate::stats::Interval;
 use crate::stats::normal;
 use crate::stats::quantile::median;
@@ -78,6 +79,24 @@ pub(super) struct Steps {
     pub detectable: Option<f64>,
     /// The figures from which `detectable` is computed; absent where versions were not weighed in turns.
     pub power: Option<Power>,
+    /// The slow drift of the series besides its steps, if there is one.
+    pub drift: Option<SlowDrift>,
+}
+
+/// A slow movement of a series that no single version caused.
+#[derive(Clone, Debug)]
+pub(super) struct SlowDrift {
+    /// What the drift adds to the level at each place, on the scale of the levels.
+    pub added: Vec<f64>,
+    /// The step from the least to the largest of these.
+    pub range: StepSize,
+}
+
+impl Steps {
+    /// What the drift adds to the level at a place: 0 where there is no drift.
+    pub fn drift_at(&self, place: usize) -> f64 {
+        self.drift.as_ref().map_or(0.0, |drift| drift.added[place])
+    }
 }
 
 /// The figures that determine which steps would be found, at any error.
@@ -253,7 +272,7 @@ impl CutSearch<'_> {
             let StepFit { parts, levels, .. } = all;
             let (noise, forest) = (fit.noise, self.forest);
             let (cuts, modes) = (Vec::new(), Some(modes));
-            return Steps { cuts, parts, levels, forest, noise, modes, detectable, power };
+            return Steps { cuts, parts, levels, forest, noise, modes, detectable, power, drift: None };
         }
         let reach = normal::student(LEVEL, fit.freedom);
         let cut = |(&at, test): (&usize, &Test)| {
@@ -273,7 +292,17 @@ impl CutSearch<'_> {
         };
         let cuts = self.cuts.iter().zip(tests).map(cut).collect();
         let (parts, levels) = (fit.parts.clone(), fit.levels.clone());
-        Steps { cuts, parts, levels, forest: self.forest, noise: fit.noise, modes: None, detectable, power }
+        Steps {
+            cuts,
+            parts,
+            levels,
+            forest: self.forest,
+            noise: fit.noise,
+            modes: None,
+            detectable,
+            power,
+            drift: None,
+        }
     }
 
     /// The places before which the cut fits nearly as well, by the same bound as in `changepoint`.

@@ -3,11 +3,12 @@
 use super::HistoryReport;
 use super::event::HistoryEvent;
 use crate::render::title;
+use scruple_core::changepoint::StepSize;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
-use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread, share};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
@@ -177,10 +178,14 @@ pub(crate) fn change_text(series: &Series, change: &Change) -> String {
     effect(change.ratio, change.interval, change.to - change.from, &series.unit)
 }
 
-/// Writes the values of a series at two versions, and the change between them.
+/// Writes the values of a series at two versions, and the change between them. Where levels were compared, these are the
+/// levels: single values would not fit the change.
 pub(crate) fn overall_change(series: &Series, whole: &VersionEffect) -> Option<(String, String, String)> {
     let value = |index: usize| series.points.iter().find(|point| point.version == index).map(|p| p.value);
-    let (from, to) = (value(whole.from)?, value(whole.to)?);
+    let (from, to) = match whole.levels {
+        Some([from, to]) => (from, to),
+        None => (value(whole.from)?, value(whole.to)?),
+    };
     let change = effect(whole.ratio, whole.interval, to - from, &series.unit);
     Some((quantity(from, &series.unit), quantity(to, &series.unit), change))
 }
@@ -215,6 +220,7 @@ pub(crate) fn verdict(series: &Series, whole: &VersionEffect) -> (&'static str, 
             ("too few readings", None)
         }
         (false, _) if series.cannot.is_some() => ("can't tell", None),
+        (false, _) if series.slow_drift.is_some() => ("slow drift", None),
         (false, _) => ("no sure change", None),
     }
 }
@@ -323,6 +329,14 @@ pub(crate) fn open(page: &HistoryReport<'_>) -> Vec<String> {
                 series(one)
             ));
         }
+    }
+    for one in &page.shown {
+        let by = match one.slow_drift {
+            Some(StepSize::Ratio(ratio)) => share(ratio - 1.0),
+            Some(StepSize::Difference(difference)) => quantity(difference, &one.unit),
+            None => continue,
+        };
+        lines.push(format!("{} drifts slowly by {by}; no single version caused this.", series(one)));
     }
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in &page.shown {
@@ -458,7 +472,7 @@ mod tests {
     fn no_change_and_no_sure_change_have_different_words() {
         let series = rich().judgement.series;
         let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
-        let whole = |ratio, surely| VersionEffect { from: 0, to: 34, ratio, interval, surely };
+        let whole = |ratio, surely| VersionEffect { from: 0, to: 34, ratio, interval, surely, levels: None };
         assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
         assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
