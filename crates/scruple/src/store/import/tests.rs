@@ -315,6 +315,15 @@ fn go_gives_every_run_with_sub_benchmarks_as_parameters() {
 }
 
 #[test]
+fn go_does_not_miss_the_figures_of_a_benchmark_that_only_runs_others() {
+    let text = "pkg: b\n=== RUN   BenchmarkSub\nBenchmarkSub\n=== RUN   BenchmarkSub/n=1\nBenchmarkSub/n=1\n\
+        BenchmarkSub/n=1-2 \t 725886 \t 8.631 ns/op\nBenchmarkSubst\n";
+    let imported = read(Format::Go, text).expect("a benchmark");
+    let remarks: Vec<&str> = imported.warnings.iter().map(|warning| warning.text.as_str()).collect();
+    assert_eq!(remarks, ["‘BenchmarkSubst’ is left out: it has no line of results"]);
+}
+
+#[test]
 fn go_tells_numbers_of_processors_apart() {
     let imported = imported("go/cpus.txt");
     assert_eq!(
