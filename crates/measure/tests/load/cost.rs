@@ -64,14 +64,13 @@ fn a_leak_is_found_and_its_absence_too() {
     let lengths = sheet::windows(24_000, 2);
     let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(10), ..small() };
     let leaky = weigh(100, 0, &plan, &lengths);
-    let growth =
-        leaky.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
+    let growth = leaky.growth.iter().find(|growth| growth.of == "anonymous").expect("a growth").per_thousand;
     // With the allocator's overhead a block of 100 bytes takes 112 bytes. A page is dirty from its first byte on, so
     // the memory at the end of each window matches the requests until then, except for a few pages.
     let mut served = 0;
     for window in &leaky.windows[1..] {
         served += window.requests;
-        let grown = window.memory.private_dirty.abs_diff(leaky.windows[0].memory.private_dirty);
+        let grown = window.memory.anonymous.abs_diff(leaky.windows[0].memory.anonymous);
         assert!(
             grown.abs_diff(112 * served) < 64 << 10,
             "{grown} after {served} requests: {:?}",
@@ -79,10 +78,9 @@ fn a_leak_is_found_and_its_absence_too() {
         );
     }
     assert!((growth.value / 112_000.0 - 1.0).abs() < 0.05, "{growth:?}");
-    assert!(leaky.growth.iter().any(|growth| growth.of == "private dirty" && growth.is_leak()), "{growth:?}");
+    assert!(leaky.growth.iter().any(|growth| growth.of == "anonymous" && growth.is_leak()), "{growth:?}");
     let tight = weigh(0, 0, &plan, &lengths);
-    let growth =
-        tight.growth.iter().find(|growth| growth.of == "private dirty").expect("a growth").per_thousand;
+    let growth = tight.growth.iter().find(|growth| growth.of == "anonymous").expect("a growth").per_thousand;
     // Memory may also shrink, if the kernel takes idle pages back.
     assert!(growth.value < 10_000.0, "{growth:?}");
     assert_eq!(tight.windows.len(), 6);

@@ -7,7 +7,7 @@ use scruple_core::per_request::{self, Bounds};
 /// The growth of one measure of memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrowthPerRequest {
-    /// The measure: `resident`, `proportional` or `private dirty`.
+    /// The measure: `resident` or `anonymous`.
     pub of: &'static str,
     /// Growth in bytes per 1000 requests. If its interval excludes 0 and the growth does not stop, it is a leak.
     pub per_thousand: Bounds,
@@ -84,14 +84,10 @@ pub(super) fn growth(windows: &[Window]) -> Vec<GrowthPerRequest> {
             collected_by: None,
         })
     };
-    [
-        of("resident", |memory| memory.resident),
-        of("proportional", |memory| memory.proportional),
-        of("private dirty", |memory| memory.private_dirty),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    [of("resident", |memory| memory.resident), of("anonymous", |memory| memory.anonymous)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[cfg(test)]
@@ -124,11 +120,11 @@ mod tests {
         let windows =
             [(1000, 1000), (0, 700), (3000, 2300), (2000, 2000)].map(|(counted, more): (u64, u64)| {
                 served += more;
-                let memory = TreeMemory { private_dirty: 1_000_000 + 100 * served, ..TreeMemory::default() };
+                let memory = TreeMemory { anonymous: 1_000_000 + 100 * served, ..TreeMemory::default() };
                 Window { requests: counted, elapsed: 1, grown: Vec::new(), memory }
             });
         let found = growth(&windows);
-        let dirty = found.iter().find(|growth| growth.of == "private dirty").expect("a growth");
-        assert!((dirty.per_thousand.value - 100_000.0).abs() < 1e-3, "{dirty:?}");
+        let anonymous = found.iter().find(|growth| growth.of == "anonymous").expect("a growth");
+        assert!((anonymous.per_thousand.value - 100_000.0).abs() < 1e-3, "{anonymous:?}");
     }
 }

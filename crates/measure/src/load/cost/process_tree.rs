@@ -48,10 +48,10 @@ pub struct Accounts {
 pub struct TreeMemory {
     /// Resident memory; a page that several processes share counts for each of them.
     pub resident: u64,
-    /// Resident memory with shared pages divided among the processes that share them.
-    pub proportional: u64,
-    /// Memory that one process alone has written: what would be freed if the tree ended.
-    pub private_dirty: u64,
+    /// Memory of no file, resident or swapped, with shared pages divided among the processes that share them. Unlike the
+    /// private and the proportional size, it does not jump when another process that runs the same program ends: pages
+    /// of the program are not part of it.
+    pub anonymous: u64,
 }
 
 impl ProcessTree {
@@ -101,8 +101,9 @@ impl ProcessTree {
         for pid in self.processes() {
             let memory = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
             sum.resident += field(&memory, "Rss") * 1024;
-            sum.proportional += field(&memory, "Pss") * 1024;
-            sum.private_dirty += field(&memory, "Private_Dirty") * 1024;
+            // Kernels before 5.4 do not divide anonymous pages.
+            let own = if memory.contains("Pss_Anon:") { "Pss_Anon" } else { "Anonymous" };
+            sum.anonymous += (field(&memory, own) + field(&memory, "SwapPss")) * 1024;
         }
         sum
     }
@@ -264,10 +265,31 @@ mod tests {
         std::hint::black_box(sum);
         let after = tree.read().expect("accounts");
         let memory = tree.memory();
-        assert!(after.cpu > before.cpu && memory.resident > 0 && memory.proportional > 0);
-        assert!(memory.private_dirty <= memory.resident);
+        assert!(after.cpu > before.cpu && memory.resident > 0 && memory.anonymous > 0);
         assert!(after.readings().iter().any(|reading| reading.key == "time.cpu"));
         assert!(ProcessTree::of(i32::MAX).is_err());
+    }
+
+    #[test]
+    fn memory_does_not_grow_when_another_process_of_the_same_program_ends() {
+        let place = tempfile::tempdir().expect("a folder");
+        let program = place.path().join("sleep");
+        // Pages of a file that was just written are dirty, so they would become private dirty memory of the process that
+        // remains.
+        fs::copy("/bin/sleep", &program).expect("a copy");
+        let mut both = [(); 2].map(|()| Command::new(&program).arg("60").spawn().expect("it starts"));
+        let tree = ProcessTree::of(both[0].id() as i32).expect("it lives");
+        for child in &both {
+            let state = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
+            while !state().contains(") S ") {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+        let before = tree.memory();
+        both[1].kill().and_then(|()| both[1].wait()).expect("it ends");
+        let after = tree.memory();
+        both[0].kill().and_then(|()| both[0].wait()).expect("it ends");
+        assert_eq!(before, after);
     }
 
     #[test]
