@@ -111,13 +111,17 @@ impl ProcessTree {
     /// Reads all accounts but the memory.
     ///
     /// # Errors
-    /// Fails if the root process has ended or cannot be read.
+    /// Fails if all processes have ended, even if the root has not been reaped, or if the root cannot be read.
     pub fn read(&self) -> Result<Accounts, String> {
         let mut sum = Accounts { processes: self.processes(), ..Accounts::default() };
         for pid in sum.processes.clone() {
             if read_process(pid, &mut sum).is_none() && pid == self.root {
                 return Err(format!("process {pid} is gone, or its accounts cannot be read"));
             }
+        }
+        let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
+        if !sum.processes.iter().any(is_alive) {
+            return Err(format!("process {} has ended", self.root));
         }
         let living = sum.living.sum();
         (sum.waited, sum.switches, sum.living.cpu) = (living.waited, living.switches, sum.cpu);
@@ -290,6 +294,18 @@ mod tests {
         let after = tree.memory();
         both[0].kill().and_then(|()| both[0].wait()).expect("it ends");
         assert_eq!(before, after);
+    }
+
+    #[test]
+    fn a_process_that_ended_has_no_accounts_before_it_is_reaped() {
+        let mut child = Command::new("true").spawn().expect("it starts");
+        let tree = ProcessTree::of(child.id() as i32).expect("it has not been reaped");
+        let began = std::time::Instant::now();
+        while tree.read().is_ok() && began.elapsed().as_secs() < 60 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(tree.read().map(|_| ()), Err(format!("process {} has ended", child.id())));
+        child.wait().expect("reaped");
     }
 
     #[test]

@@ -5,10 +5,12 @@ use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
 use std::ffi::OsString;
+use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -48,12 +50,14 @@ pub enum ServerError {
     #[error("something already listens at {0}: end it, or load it as it is, without a command after ‘--’")]
     Occupied(String),
     /// The server ended before it accepted a connection.
-    #[error("the server ended ({how}) before it accepted a connection at {address}")]
+    #[error("the server ended ({how}) before it accepted a connection at {address}{said}")]
     Ended {
         /// How the server ended, in words.
         how: String,
         /// The address at which a connection was expected.
         address: String,
+        /// The last lines of the server's output, indented.
+        said: String,
     },
     /// The first process ended with success, as that of a server that goes into the background, but left none there.
     #[error(
@@ -80,6 +84,15 @@ pub enum ServerError {
 /// the server, may take to accept connections after the command has ended.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
+/// How long a server that has ended at its start may run when it is started again for its output.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// The largest part of a server's output that is read, in bytes.
+const MOST_OUTPUT: u64 = 64 << 10;
+
+/// The number of lines of a server's output that an error quotes.
+const LINES: usize = 8;
+
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -100,7 +113,63 @@ impl ServerCommand {
         patience: Duration,
         interrupted: &AtomicBool,
     ) -> Result<StartedServer, ServerError> {
-        self.start_with_stderr(target, patience, interrupted, Stdio::null())
+        match self.start_with_stderr(target, patience, interrupted, Stdio::null()) {
+            Err(ServerError::Ended { how, address, .. }) => {
+                Err(ServerError::Ended { how, address, said: self.last_lines() })
+            }
+            other => other,
+        }
+    }
+
+    /// Starts a server that has failed once more, and returns the last lines of its output. While servers are measured,
+    /// their output is discarded, because reading it would take time from their core.
+    fn last_lines(&self) -> String {
+        let again = || -> io::Result<Vec<u8>> {
+            let (sender, receiver) = mpsc::channel();
+            let (reader, writer) = io::pipe()?;
+            let child = self.spawn(writer.try_clone()?.into(), writer.into())?;
+            let mut server = StartedServer { child, ended: None };
+            std::thread::spawn(move || {
+                let mut output = Vec::new();
+                let read = reader.take(MOST_OUTPUT).read_to_end(&mut output);
+                sender.send(read.map(|_| output))
+            });
+            let began = Instant::now();
+            while server.status().is_none() && began.elapsed() < AGAIN {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            // A process that the server left behind keeps the pipe open until it is ended.
+            drop(server);
+            receiver.recv_timeout(ELSEWHERE).map_err(io::Error::other)?
+        };
+        let output = again().unwrap_or_default();
+        let text = String::from_utf8_lossy(&output);
+        let lines: Vec<&str> = text.trim().lines().collect();
+        let last = lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| format!("\n    {line}"));
+        match lines.is_empty() {
+            true => String::new(),
+            false => format!("; the end of its output:{}", last.collect::<String>()),
+        }
+    }
+
+    /// Starts the process, without waiting for connections.
+    fn spawn(&self, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
+        let (program, arguments) = self.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        withhold(&mut command);
+        command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(stdout);
+        command.stderr(stderr).process_group(0);
+        if let Some(folder) = &self.folder {
+            command.current_dir(folder);
+        }
+        // SAFETY: between fork and exec only this one system call is made.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+        command.spawn()
     }
 
     /// Like [`ServerCommand::start`], with a destination for the server's standard error.
@@ -114,7 +183,7 @@ impl ServerCommand {
         interrupted: &AtomicBool,
         stderr: Stdio,
     ) -> Result<StartedServer, ServerError> {
-        let (program, arguments) = self.argv.split_first().ok_or(ServerError::NoCommand)?;
+        let program = self.argv.first().ok_or(ServerError::NoCommand)?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
             return Err(ServerError::Occupied(address));
@@ -124,22 +193,8 @@ impl ServerCommand {
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
         let own = std::process::id() as i32;
         let others = descendants(own);
-        let mut command = Command::new(program);
-        withhold(&mut command);
-        command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(stderr).process_group(0);
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
-        }
-        // SAFETY: between fork and exec only this one system call is made.
-        unsafe {
-            command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            });
-        }
-        let child = command
-            .spawn()
+        let child = self
+            .spawn(Stdio::null(), stderr)
             .map_err(|error| ServerError::Start { program: program.to_string_lossy().into_owned(), error })?;
         let mut server = StartedServer { child, ended: None };
         let began = Instant::now();
@@ -151,7 +206,7 @@ impl ServerCommand {
             // The first process of a server that goes into the background ends with success.
             if let Some(status) = server.status() {
                 if !status.success() {
-                    return Err(ServerError::Ended { how: how(status), address });
+                    return Err(ServerError::Ended { how: how(status), address, said: String::new() });
                 }
                 let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
                 let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(pid));
@@ -165,7 +220,7 @@ impl ServerCommand {
             std::thread::sleep(Duration::from_millis(5));
         }
         match server.status() {
-            Some(status) => Err(ServerError::Ended { how: how(status), address }),
+            Some(status) => Err(ServerError::Ended { how: how(status), address, said: String::new() }),
             None => Err(ServerError::NotAccepting { seconds: patience.as_secs(), address }),
         }
     }
