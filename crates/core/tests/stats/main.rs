@@ -5,6 +5,7 @@ mod backgrounds;
 mod builds;
 mod changes;
 mod coverage;
+mod drifting_runs;
 mod entries;
 mod evidence;
 mod graphs;

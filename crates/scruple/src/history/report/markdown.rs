@@ -1,7 +1,7 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
 use super::event::{EventDirection, HistoryEvent, weight};
-use super::{HistoryReport, commit_links, csv, minor_changes, words};
+use super::{HistoryReport, commit_links, csv, minor_changes, open_questions, words};
 use crate::render::document_table::{Markup, code, escaped};
 use crate::render::title;
 use scruple_core::history::Series;
@@ -58,7 +58,7 @@ pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     for one in &page.judgement.break_even {
         let _ = writeln!(out, "\nBuild cost against run time: {}", escaped(&words::break_even(page, one)));
     }
-    let open = words::open(page);
+    let open = open_questions::sentences(page);
     if !open.is_empty() {
         out.push('\n');
         open.iter().for_each(|line| {

@@ -10,6 +10,7 @@ pub mod json;
 pub mod markdown;
 pub mod minor_changes;
 pub mod model;
+pub mod open_questions;
 pub mod sparkline;
 pub mod terminal;
 #[cfg(test)]

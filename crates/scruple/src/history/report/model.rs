@@ -3,7 +3,7 @@
 use super::event::HistoryEvent;
 use super::{
     ChartOptions, ExplainedChange, ExplainedRow, HistoryReport, chart, commit_links, markdown, minor_changes,
-    words,
+    open_questions, words,
 };
 use crate::render::json::timestamp;
 use crate::render::page::{
@@ -37,7 +37,7 @@ pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
     sections.extend(list("Build cost against run time", wins));
     sections.extend(charts(page));
     sections.extend(summary(page));
-    sections.extend(list("Still open", words::open(page)));
+    sections.extend(list("Still open", open_questions::sentences(page)));
     sections.extend(list("Smaller steps would have been missed", words::detectable(page)));
     sections.extend(list("Spread among versions with the same binary", words::same_binary_noise(page)));
     sections.push(versions(page));

@@ -3,7 +3,7 @@
 use super::event::{EventDirection, HistoryEvent};
 use super::sparkline;
 use super::sparkline::VersionCell;
-use super::{HistoryReport, minor_changes, words};
+use super::{HistoryReport, minor_changes, open_questions, words};
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::title;
@@ -46,7 +46,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
         width,
         &mut out,
     );
-    section("Still open", words::open(page), width, &mut out);
+    section("Still open", open_questions::sentences(page), width, &mut out);
     for warning in &page.history.run.warnings {
         let text = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");

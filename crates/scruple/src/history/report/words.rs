@@ -3,12 +3,11 @@
 use super::HistoryReport;
 use super::event::HistoryEvent;
 use crate::render::title;
-use scruple_core::changepoint::StepSize;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
-use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread, share};
+use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
@@ -281,77 +280,6 @@ pub(crate) fn same_binary_noise(page: &HistoryReport<'_>) -> Vec<String> {
     known.filter_map(|one| Some(figure(one, one.same_binary_noise?))).collect()
 }
 
-/// Says that the commit of an event is not known, and how to find it, if that is so.
-fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
-    let left_out = left_out(page, event);
-    let all = event.set.len() + left_out;
-    let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
-    let were = |count: usize| if count == 1 { "was" } else { "were" };
-    let narrow = match (unweighed, left_out) {
-        (0, 0) => "more runs of them would tell which".to_owned(),
-        (_, 0) => format!("{unweighed} of them {} not weighed", were(unweighed)),
-        (0, _) => format!("{left_out} of them {} left out", were(left_out)),
-        _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
-    };
-    let skipped = |index: &usize| page.version(*index).state == VersionState::Skipped;
-    let closer = match left_out > 0 || event.set.iter().any(skipped) {
-        true => format!(": `{}` looks closer", bisect(page)),
-        false => String::new(),
-    };
-    let what = if left_out > 0 { "commits" } else { "versions" };
-    (all > 1).then(|| format!("#{} comes from one of {all} {what}; {narrow}{closer}.", event.number))
-}
-
-/// Returns the command that examines this history more closely. The options come from its command line, because a store
-/// does not know its own path.
-fn bisect(page: &HistoryReport<'_>) -> String {
-    let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
-    let argv: Vec<&str> = argv.collect();
-    let mut words = vec!["scruple", "history", "bisect"];
-    for option in ["--repo", "--store"] {
-        match argv.iter().position(|word| *word == option) {
-            Some(place) => words.extend(argv.iter().skip(place).take(2)),
-            None => words.extend(argv.iter().filter(|word| word.starts_with(&format!("{option}=")))),
-        }
-    }
-    plain(&shell_words::join(words))
-}
-
-/// Lists open questions: sets of possible versions, modes, and series without conclusions.
-pub(crate) fn open(page: &HistoryReport<'_>) -> Vec<String> {
-    let mut lines = Vec::new();
-    lines.extend(page.events.iter().filter_map(|event| which(page, event)));
-    for one in &page.shown {
-        if let Some([low, high]) = one.modes {
-            let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
-            lines.push(format!(
-                "{} goes back and forth between {low} and {high}: no change is named.",
-                series(one)
-            ));
-        }
-    }
-    for one in &page.shown {
-        let by = match one.slow_drift {
-            Some(StepSize::Ratio(ratio)) => share(ratio - 1.0),
-            Some(StepSize::Difference(difference)) => quantity(difference, &one.unit),
-            None => continue,
-        };
-        lines.push(format!("{} drifts slowly by {by}; no single version caused this.", series(one)));
-    }
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for one in &page.shown {
-        let Some(why) = one.cannot.as_deref() else { continue };
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, names)) => names.push(series(one)),
-            None => reasons.push((why, vec![series(one)])),
-        }
-    }
-    for (why, names) in reasons {
-        lines.push(format!("{}: can’t tell, because {}.", names.join(", "), plain(why)));
-    }
-    lines
-}
-
 /// Returns the index of each version that could not be built or weighed, with the reason.
 pub(crate) fn failed<'p>(page: &'p HistoryReport<'_>) -> impl Iterator<Item = (usize, String)> + 'p {
     let failed = |index: &usize| page.version(*index).state.failed();
@@ -374,6 +302,7 @@ pub(crate) fn form(change: &Change) -> &'static str {
 mod tests {
     use super::*;
     use crate::history::report::fixture::{bare, rich, unread};
+    use crate::history::report::open_questions;
 
     #[test]
     fn every_kind_of_bargain_has_its_sentence() {
@@ -413,7 +342,7 @@ mod tests {
         made.judgement.series[5].cannot = Some("no version could be weighed twice".to_owned());
         let page = HistoryReport::of(&made.history, &made.judgement);
         assert_eq!(
-            open(&page),
+            open_questions::sentences(&page),
             [
                 "#6 comes from one of 4 versions; 2 of them were not weighed: `scruple history bisect` looks closer.",
                 "parse wall goes back and forth between 5.10 ms and 5.60 ms: no change is named.",
@@ -446,7 +375,7 @@ mod tests {
             (format!("one of 10 commits, {}..{}", short(&page, event.before), short(&page, 13)), None)
         );
         assert_eq!(
-            open(&page)[0],
+            open_questions::sentences(&page)[0],
             "#2 comes from one of 10 commits; 9 of them were left out: `scruple history bisect --repo 'a b'` looks closer."
         );
         assert!(counts(&page).ends_with("; 9 commits between them were left out"), "{}", counts(&page));

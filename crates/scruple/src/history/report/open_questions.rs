@@ -1,0 +1,79 @@
+//! Sentences on what is still open: sets of possible versions, modes, slow drifts, and series without conclusions.
+
+use super::HistoryReport;
+use super::event::HistoryEvent;
+use super::words::{left_out, plain, series};
+use scruple_core::changepoint::StepSize;
+use scruple_core::history::VersionState;
+use scruple_core::unit::{quantity, share};
+
+/// Says that the commit of an event is not known, and how to find it, if that is so.
+fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
+    let left_out = left_out(page, event);
+    let all = event.set.len() + left_out;
+    let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
+    let were = |count: usize| if count == 1 { "was" } else { "were" };
+    let narrow = match (unweighed, left_out) {
+        (0, 0) => "more runs of them would tell which".to_owned(),
+        (_, 0) => format!("{unweighed} of them {} not weighed", were(unweighed)),
+        (0, _) => format!("{left_out} of them {} left out", were(left_out)),
+        _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
+    };
+    let skipped = |index: &usize| page.version(*index).state == VersionState::Skipped;
+    let closer = match left_out > 0 || event.set.iter().any(skipped) {
+        true => format!(": `{}` looks closer", bisect(page)),
+        false => String::new(),
+    };
+    let what = if left_out > 0 { "commits" } else { "versions" };
+    (all > 1).then(|| format!("#{} comes from one of {all} {what}; {narrow}{closer}.", event.number))
+}
+
+/// Returns the command that examines this history more closely. The options come from its command line, because a store
+/// does not know its own path.
+fn bisect(page: &HistoryReport<'_>) -> String {
+    let argv = page.history.run.argv.iter().map(String::as_str).take_while(|word| *word != "--");
+    let argv: Vec<&str> = argv.collect();
+    let mut words = vec!["scruple", "history", "bisect"];
+    for option in ["--repo", "--store"] {
+        match argv.iter().position(|word| *word == option) {
+            Some(place) => words.extend(argv.iter().skip(place).take(2)),
+            None => words.extend(argv.iter().filter(|word| word.starts_with(&format!("{option}=")))),
+        }
+    }
+    plain(&shell_words::join(words))
+}
+
+/// Lists open questions: sets of possible versions, modes, slow drifts, and series without conclusions.
+pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(page.events.iter().filter_map(|event| which(page, event)));
+    for one in &page.shown {
+        if let Some([low, high]) = one.modes {
+            let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
+            lines.push(format!(
+                "{} goes back and forth between {low} and {high}: no change is named.",
+                series(one)
+            ));
+        }
+    }
+    for one in &page.shown {
+        let by = match one.slow_drift {
+            Some(StepSize::Ratio(ratio)) => share(ratio - 1.0),
+            Some(StepSize::Difference(difference)) => quantity(difference, &one.unit),
+            None => continue,
+        };
+        lines.push(format!("{} drifts slowly by {by}; no single version caused this.", series(one)));
+    }
+    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+    for one in &page.shown {
+        let Some(why) = one.cannot.as_deref() else { continue };
+        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
+            Some((_, names)) => names.push(series(one)),
+            None => reasons.push((why, vec![series(one)])),
+        }
+    }
+    for (why, names) in reasons {
+        lines.push(format!("{}: can’t tell, because {}.", names.join(", "), plain(why)));
+    }
+    lines
+}
