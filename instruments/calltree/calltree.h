@@ -43,9 +43,20 @@ typedef struct Object {
     const HChar *path; /* NULL: code that is in no file */
     UInt id;
     Bool is_ghc;           /* contains the runtime of GHC */
+    Bool is_go;            /* contains functions that Go compiled */
     Bool has_extents;      /* the following were read, because there is code without a symbol */
     Extents unwinding, go; /* from the unwinding table, and from Go's table of functions */
 } Object;
+
+/* What a function of Go's runtime does with goroutines, as its name shows. */
+typedef enum {
+    GO_NONE,
+    GO_RUNTIME, /* nothing */
+    GO_STARTS,  /* newproc: called by the statement `go` */
+    GO_MAKES,   /* newproc1: returns a new goroutine */
+    GO_PARKS,   /* mcall: runs the scheduler */
+    GO_CALLED,  /* cgocallback: C calls Go */
+} GoRole;
 
 /* A function, identified by its file and offset, so that it remains the same function when the file is loaded
  * again. */
@@ -55,6 +66,7 @@ typedef struct Function {
     Addr offset;       /* the address in the file; the address in memory for code in no file */
     const HChar *name; /* NULL: no symbol covers it */
     HeapKind heap;
+    GoRole role;
     Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
     ULong key; /* what blocks compare: the number of the function, or of its file if nobody knows where it begins */
@@ -221,6 +233,8 @@ VG_REGPARM(1) void on_return(Addr sp);
 VG_REGPARM(1) void on_other_function(const UChar *registers);
 VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers);
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
+VG_REGPARM(3) void on_other_stack(Addr sp, Addr g, UWord returns);
+VG_REGPARM(1) void on_new_goroutine(Addr g);
 void thread_runs(ThreadId thread, ULong blocks);
 void thread_begins(ThreadId parent, ThreadId child);
 void signal_begins(ThreadId thread, Int signal, Bool own_stack);

@@ -99,6 +99,17 @@ static HeapKind heap_kind(const HChar *name, Object *object) {
     return HEAP_NONE;
 }
 
+static GoRole go_role(const HChar *name) {
+    static const HChar *const starts[] = {"newproc", "newcoro", NULL};
+    static const HChar *const parks[] = {"mcall", "mcall.abi0", NULL};
+    if (!begins(name, "runtime.")) return GO_NONE;
+    name += sizeof "runtime." - 1;
+    if (is(name, starts)) return GO_STARTS;
+    if (is(name, parks)) return GO_PARKS;
+    if (VG_(strcmp)(name, "newproc1") == 0) return GO_MAKES;
+    return begins(name, "cgocallback") ? GO_CALLED : GO_RUNTIME;
+}
+
 /* The function that begins at an address in a file. `is_known` says that it does begin there, so that its blocks can be
  * told from those of other functions. */
 static Function *function_of(Object *object, Addr offset, const HChar *name, Bool is_known) {
@@ -111,6 +122,8 @@ static Function *function_of(Object *object, Addr offset, const HChar *name, Boo
     function->offset = offset;
     function->name = name ? copy_of(name) : NULL;
     function->heap = name && object->path ? heap_kind(name, object) : HEAP_NONE;
+    function->role = name && object->path ? go_role(name) : GO_NONE;
+    if (function->role != GO_NONE || object->go.count) object->is_go = True;
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
     function->key = is_known ? function->id : NAMELESS_KEY(object);

@@ -16,10 +16,16 @@ Int sp_register, ip_register;
 const Int result_register = offsetof(VexGuestAMD64State, guest_RAX);
 static const Int parameters[3] = {offsetof(VexGuestAMD64State, guest_RDI), offsetof(VexGuestAMD64State, guest_RSI),
                                   offsetof(VexGuestAMD64State, guest_RDX)};
+static const Int frame_register = offsetof(VexGuestAMD64State, guest_RBP);
+static const Int goroutine_register = offsetof(VexGuestAMD64State, guest_R14);
+static const UInt bytes_of_call = sizeof(Addr); /* that a call puts on the stack */
 #elif defined(VGA_arm64)
 const Int result_register = offsetof(VexGuestARM64State, guest_X0);
 static const Int parameters[3] = {offsetof(VexGuestARM64State, guest_X0), offsetof(VexGuestARM64State, guest_X1),
                                   offsetof(VexGuestARM64State, guest_X2)};
+static const Int frame_register = offsetof(VexGuestARM64State, guest_X29);
+static const Int goroutine_register = offsetof(VexGuestARM64State, guest_X28);
+static const UInt bytes_of_call = 0;
 #else
 #error "where arguments and results are passed is known for amd64 and arm64 only"
 #endif
@@ -104,6 +110,13 @@ static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target,
     else CALL(out, on_call, mkIRExprVec_2(where, sp));
 }
 
+/* `pushed` is the number of bytes that the last instruction has put on the stack. */
+static void report_stack(IRSB *out, const VexGuestLayout *layout, const Function *function, UInt pushed) {
+    IRExpr *returns = mkIRExpr_HWord(function && function->role == GO_CALLED), *sp = guest(out, layout->offset_SP);
+    if (pushed) sp = value_of(out, Ity_I64, IRExpr_Binop(Iop_Add64, sp, IRExpr_Const(IRConst_U64(pushed))));
+    CALL(out, on_other_stack, mkIRExprVec_3(sp, guest(out, goroutine_register), returns));
+}
+
 static void watch_heap(IRSB *out, const Function *function) {
     Int second = function->heap == HEAP_SIZE_THIRD ? 2 : 1;
     IRExpr **arguments = mkIRExprVec_3(mkIRExpr_HWord(function->heap), guest(out, parameters[0]),
@@ -145,6 +158,27 @@ static Bool is_overwritten(const IRSB *in, Int at, Int ip) {
     return True;
 }
 
+/* Whether a value is an address on the current stack: it was computed from the stack pointer or the frame pointer. */
+static Bool is_on_stack(const IRSB *in, Int before, const IRExpr *value, Int sp) {
+    for (Int i = before - 1; i >= 0 && value->tag == Iex_RdTmp; i--) {
+        const IRStmt *statement = in->stmts[i];
+        if (statement->tag != Ist_WrTmp || statement->Ist.WrTmp.tmp != value->Iex.RdTmp.tmp) continue;
+        value = statement->Ist.WrTmp.data;
+        if (value->tag == Iex_Get) return value->Iex.Get.offset == sp || value->Iex.Get.offset == frame_register;
+        if (value->tag == Iex_Load) return False;
+        if (value->tag != Iex_Binop) return True;
+        value = value->Iex.Binop.arg1;
+    }
+    return value->tag != Iex_Const;
+}
+
+/* Whether a statement sets the stack pointer to an address that may be on another stack. */
+static Bool is_other_stack(const IRSB *in, Int at, Int sp) {
+    const IRStmt *statement = in->stmts[at];
+    return statement->tag == Ist_Put && statement->Ist.Put.offset == sp
+           && !is_on_stack(in, at, statement->Ist.Put.data, sp);
+}
+
 IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
                 const VexArchInfo *host, IRType guest_word, IRType host_word) {
     IRSB *out = deepCopyIRSBExceptStmts(in);
@@ -152,7 +186,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     Addr block = extents->base[0], first = 0;
     Function *function = NULL;
     IRExpr *base = NULL, *sum = NULL;
-    Bool is_entry = False, begun = False;
+    Bool is_entry = False, begun = False, switches = False;
     Object *object = NULL;
     CodeKind kind = CODE_STUB;
     UInt instructions = 0;
@@ -162,6 +196,13 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
         if (!statement || statement->tag == Ist_NoOp || is_overwritten(in, i, layout->offset_IP)) continue;
+        if (switches && (statement->tag == Ist_IMark || statement->tag == Ist_Exit)) {
+            count(out, base, sum, function, first, instructions, lengths);
+            report_stack(out, layout, function, 0);
+            sum = NULL;
+            instructions = 0;
+            switches = False;
+        }
         if (statement->tag == Ist_IMark) {
             if (!begun) base = guest(out, layout->total_sizeB);
             if (!begun && !total_only && kind != CODE_STUB) {
@@ -178,10 +219,14 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
             sum = count(out, base, sum, function, first, instructions, lengths);
             instructions = 0;
         }
+        if (object && object->is_go) switches |= is_other_stack(in, i, layout->offset_SP);
         addStmtToIRSB(out, statement);
     }
     count(out, base, sum, function, first, instructions, lengths);
     if (total_only) return out;
+    if (switches) report_stack(out, layout, function, in->jumpkind == Ijk_Call ? bytes_of_call : 0);
+    if (in->jumpkind == Ijk_Ret && function && function->role == GO_MAKES)
+        CALL(out, on_new_goroutine, mkIRExprVec_1(guest(out, result_register)));
     if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next, after);
     if (in->jumpkind == Ijk_Ret)
         CALL(out, on_return, mkIRExprVec_1(guest(out, layout->offset_SP)));

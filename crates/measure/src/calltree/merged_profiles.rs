@@ -7,7 +7,7 @@ use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use super::stripped::{self, NamesByAddress};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -227,8 +227,6 @@ impl Side {
             let sum = if is_known { &mut self.named.0 } else { &mut self.named.1 };
             *sum += context.own;
         }
-        let continues = if has_threads { self.continue_calls_on_moved_stacks(begin) } else { HashMap::new() };
-        let place = |context: usize| continues.get(&(begin + context)).copied().unwrap_or(begin + context);
         let edge = |edge: &Calls| explain::Edge {
             caller: place_of[&edge.caller],
             callee: place_of[&edge.callee],
@@ -236,54 +234,10 @@ impl Side {
         };
         self.tree.edges.extend(profile.calls.iter().map(edge));
         for call in &profile.recursive {
-            let to = &mut self.tree.contexts[place(call.to)];
+            let to = &mut self.tree.contexts[begin + call.to];
             to.recursive = to.recursive.saturating_add(call.calls);
-            self.recursive.push((place(call.from), place(call.to), call.calls));
+            self.recursive.push((begin + call.from, begin + call.to, call.calls));
         }
-    }
-
-    /// Finds the contexts of a process of Go that were entered without a call. Go moves the stack of a goroutine when it
-    /// grows, and a function that was called on the old stack continues on the new one. What it then costs is added to the
-    /// context in which it was called most often before, and the functions that it then calls are below that. Returns these
-    /// contexts with those to which they were added.
-    fn continue_calls_on_moved_stacks(&mut self, begin: usize) -> HashMap<usize, usize> {
-        let mut most_called: HashMap<usize, (u64, usize)> = HashMap::new();
-        let mut continues: HashMap<usize, usize> = HashMap::new();
-        let mut below_continued: HashSet<usize> = HashSet::new();
-        for at in begin..self.tree.contexts.len() {
-            let mut context = self.tree.contexts[at];
-            let above = context.parent.unwrap_or_default();
-            let parent = continues.get(&above).copied().unwrap_or(above);
-            let has_code = self.functions[context.function].object.is_some();
-            if !has_code || self.tree.functions[context.function].name == THREADS_OF_GO {
-                continue;
-            }
-            context.parent = Some(parent);
-            let called = most_called.get(&context.function).copied();
-            // Below other callers than before, a call may be recursive: then it belongs to the outer call.
-            let is_below = parent != above || below_continued.contains(&above);
-            let outer = if is_below { self.on_path(parent, context.function) } else { None };
-            if is_below {
-                below_continued.insert(at);
-            }
-            if let Some(before) = outer.or(called.filter(|_| context.calls == 0).map(|(_, before)| before)) {
-                let other = &mut self.tree.contexts[before];
-                other.recursive = other.recursive.saturating_add(context.calls);
-                other.cost.add(context.cost);
-                (context.cost, context.calls) = (OwnCost::default(), 0);
-                continues.insert(at, before);
-            } else if context.calls > called.map_or(0, |(calls, _)| calls) {
-                most_called.insert(context.function, (context.calls, at));
-            }
-            self.tree.contexts[at] = context;
-        }
-        continues
-    }
-
-    /// The context of a function on the path from this context to the root, if there is one.
-    fn on_path(&self, from: usize, function: usize) -> Option<usize> {
-        let up = |at: &usize| self.tree.contexts[*at].parent;
-        std::iter::successors(Some(from), up).find(|at| self.tree.contexts[*at].function == function)
     }
 
     /// The index of the function that stands for an interruption by a signal.
@@ -422,38 +376,6 @@ mod tests {
         for context in 0..first.contexts.len() {
             assert_eq!(name(&first, context), name(&second, context));
         }
-    }
-
-    #[test]
-    fn a_call_in_go_continues_on_a_stack_that_was_moved() {
-        // `main.main` calls `parse`, which calls `step`; on another stack, `parse` goes on and calls `step` again.
-        let names = ["_rt0_amd64_linux", "main.main", "main.parse", "main.step"];
-        let context = |parent, function, calls, own| ProfileContext {
-            parent,
-            function,
-            calls,
-            own,
-            heap: HeapCounts::default(),
-        };
-        let contexts = vec![
-            context(None, None, 0, 0),
-            context(Some(0), Some(0), 1, 5),
-            context(Some(1), Some(1), 1, 10),
-            context(Some(2), Some(2), 1, 20),
-            context(Some(3), Some(3), 30, 300),
-            context(Some(1), Some(2), 0, 40),
-            context(Some(5), Some(3), 70, 700),
-        ];
-        let functions = names.map(function).to_vec();
-        let process = Profile { words: vec!["/app".to_owned()], functions, contexts, ..Profile::default() };
-        let tree = Side::of(&Profiles { processes: vec![process], ..Profiles::default() }).tree;
-        let name = |at: usize| tree.functions[tree.contexts[at].function].name.as_str();
-        let steps: Vec<usize> = (0..tree.contexts.len()).filter(|at| name(*at) == "main.step").collect();
-        let callers: Vec<Option<usize>> = steps.iter().map(|at| tree.contexts[*at].parent).collect();
-        assert_eq!(callers[0], callers[1]);
-        let parse = callers[0].expect("a caller");
-        assert_eq!((name(parse), tree.contexts[parse].cost.instructions), ("main.parse", 60));
-        assert_eq!(tree.total(explain::Count::Instructions), 1075);
     }
 
     #[test]
