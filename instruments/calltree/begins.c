@@ -7,6 +7,7 @@
 
 typedef struct Extent {
     Addr begin, end;
+    const HChar *name; /* NULL: the table has none */
 } Extent;
 
 /* A part of a file in memory, and the position of its reader. */
@@ -119,6 +120,7 @@ static void read_frames(Extents *extents, Piece frames, Addr at) {
         if (encoding & 8) begin = (Long)(begin << (64 - 8 * size)) >> (64 - 8 * size);
         if (encoding & 0x10) begin += at + entry + 8;
         if (!begin || !bytes) continue;
+        all[used].name = NULL;
         all[used].begin = begin;
         all[used++].end = begin + bytes;
     }
@@ -128,6 +130,17 @@ static void read_frames(Extents *extents, Piece frames, Addr at) {
         if (!extents->count || all[i].begin >= extents->all[extents->count - 1].end)
             extents->all[extents->count++] = all[i];
     VG_(free)(all);
+}
+
+/* The name of the function in this place of Go's table. */
+static const HChar *go_name(Piece *functions, SizeT entries, UWord place) {
+    SizeT record = entries + number_at(functions, entries + 8 * place + 4, 4);
+    SizeT at = number_at(functions, 32, 8) + number_at(functions, record + 4, 4), end = at;
+    while (end < functions->size && functions->bytes[end]) end++;
+    if (end >= functions->size || end == at) return NULL;
+    HChar *name = take(end - at + 1);
+    VG_(memcpy)(name, functions->bytes + at, end - at);
+    return name;
 }
 
 /* Takes the functions of Go's table (since Go 1.18). */
@@ -147,6 +160,7 @@ static void read_go(Extents *extents, Piece functions, Addr text, Addr entry) {
         Extent *one = &extents->all[i];
         one->begin = start + number_at(&functions, entries + 8 * i, 4);
         one->end = start + number_at(&functions, entries + 8 * (i + 1), 4);
+        one->name = go_name(&functions, entries, i);
         if (one->begin == entry) is_right = True;
         if (one->end < one->begin || (i && one->begin < one[-1].end)) return;
     }
@@ -197,7 +211,7 @@ static void read_extents(Object *object) {
     VG_(close)(file);
 }
 
-static Bool find(const Extents *extents, Addr offset, Addr *begin) {
+static Bool find(const Extents *extents, Addr offset, Addr *begin, const HChar **name) {
     UWord low = 0, high = extents->count;
     while (low < high) {
         UWord middle = (low + high) / 2;
@@ -206,12 +220,13 @@ static Bool find(const Extents *extents, Addr offset, Addr *begin) {
     }
     if (low == extents->count || extents->all[low].begin > offset) return False;
     *begin = extents->all[low].begin;
+    *name = extents->all[low].name;
     return True;
 }
 
-/* Whether the tables of a file say where the function begins that contains an address. */
-Bool begin_of(Object *object, Addr offset, Addr *begin) {
+/* Whether the tables of a file say where the function begins that contains an address. Go's has its name as well. */
+Bool begin_of(Object *object, Addr offset, Addr *begin, const HChar **name) {
     if (!object->path) return False;
     if (!object->has_extents) read_extents(object);
-    return find(&object->go, offset, begin) || find(&object->unwinding, offset, begin);
+    return find(&object->go, offset, begin, name) || find(&object->unwinding, offset, begin, name);
 }

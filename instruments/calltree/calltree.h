@@ -175,7 +175,7 @@ Run *all_runs(void);
 void *take(SizeT size);
 
 /* begins.c */
-Bool begin_of(Object *object, Addr offset, Addr *begin);
+Bool begin_of(Object *object, Addr offset, Addr *begin, const HChar **name);
 
 /* contexts.c */
 extern ULong cut_calls; /* calls that lead to a context below the root, because there are too many; at least one of each kind */

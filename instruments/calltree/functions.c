@@ -123,7 +123,7 @@ static Function *function_of(Object *object, Addr offset, const HChar *name, Boo
     function->name = name ? copy_of(name) : NULL;
     function->heap = name && object->path ? heap_kind(name, object) : HEAP_NONE;
     function->role = name && object->path ? go_role(name) : GO_NONE;
-    if (function->role != GO_NONE || object->go.count) object->is_go = True;
+    if (function->role != GO_NONE) object->is_go = True;
     function->is_resolver = name && begins(name, "_dl_runtime_resolve");
     function->id = ++function_count;
     function->key = is_known ? function->id : NAMELESS_KEY(object);
@@ -191,9 +191,7 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
     if (VG_(get_fnname_raw)(epoch, address, &name) && name && name[0]) {
         if (!VG_(get_inst_offset_in_function)(epoch, address, &into)) into = 0;
         begin = offset - into;
-    } else if (begin_of(*object, offset, &begin)) {
-        name = NULL;
-    } else {
+    } else if (!begin_of(*object, offset, &begin, &name)) {
         return CODE_NAMELESS;
     }
     *function = function_of(*object, begin, name, True);

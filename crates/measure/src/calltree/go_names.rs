@@ -1,35 +1,13 @@
 //! Names of Go's functions in stripped programs: Go keeps its own table of functions, for stack traces.
 
-use super::profile::Profiles;
 use object::{Object, ObjectSection};
 use std::collections::HashMap;
-use std::path::Path;
 
 /// The sections that may contain the table.
 const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 
 /// The first words of a table since Go 1.18, and since Go 1.20.
 const KINDS: [u64; 2] = [0xffff_fff0, 0xffff_fff1];
-
-/// Names functions without a symbol by the tables of their files.
-pub(super) fn name(profiles: &mut Profiles) {
-    let mut files: HashMap<String, Option<HashMap<u64, String>>> = HashMap::new();
-    for profile in &mut profiles.processes {
-        for function in profile.functions.iter_mut().filter(|one| one.name.is_none()) {
-            let Some(path) = function.object.as_deref() else { continue };
-            if !files.contains_key(path) {
-                files.insert(path.to_owned(), names(Path::new(path)));
-            }
-            let known = files.get(path).and_then(Option::as_ref);
-            function.name = known.and_then(|names| names.get(&function.offset)).cloned();
-        }
-    }
-}
-
-fn names(path: &Path) -> Option<HashMap<u64, String>> {
-    let data = std::fs::read(path).ok()?;
-    go_functions(&object::File::parse(data.as_slice()).ok()?)
-}
 
 /// The functions of a Go program by their start address; `None` if the file has no table that can be read.
 pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, String>> {

@@ -3,7 +3,6 @@
 use super::choose_tool::{ChosenTool, ValgrindTool};
 use super::error::CalltreeError;
 use super::flat;
-use super::go_names;
 use super::profile::Profiles;
 use super::reader;
 use crate::launcher::Launch;
@@ -191,8 +190,7 @@ impl CalltreeSession {
         }
         let by = self.counter.kind;
         if by == ValgrindTool::Calltree {
-            let mut profiles = reader::read_all(&self.out())?;
-            go_names::name(&mut profiles);
+            let profiles = reader::read_all(&self.out())?;
             return Ok(LaunchCounts { by, total: profiles.total(), profiles, callgrind: None });
         }
         let files = self.files("out.");
