@@ -53,6 +53,8 @@ struct Haskell {
     functions: Vec<bool>,
     /// The files whose code without symbols is Haskell code.
     nameless: BTreeSet<String>,
+    /// The words of each closure that only programs built with `-prof` have.
+    of_profiler: u64,
 }
 
 impl Haskell {
@@ -86,7 +88,9 @@ impl Haskell {
             }
         }
         let nameless = objects.into_iter().filter(|(_, all)| *all).map(|(path, _)| path.to_owned()).collect();
-        Some(Haskell { files, functions, nameless })
+        let has_profiler = files.values().any(|file| file.address_of(heap::PROFILER).is_some());
+        let of_profiler = if has_profiler { heap::OF_PROFILER } else { 0 };
+        Some(Haskell { files, functions, nameless, of_profiler })
     }
 
     /// The file of a run, if the run is Haskell code.
@@ -105,9 +109,10 @@ impl Haskell {
     /// The type of closures whose info table is at a place in a file, or is named in it.
     fn closure_type(&self, place: &TablePlace, file: &Procedures) -> Option<Type> {
         match place {
-            TablePlace::Address(address) => heap::type_at(*address, file),
+            TablePlace::Address(address) => heap::type_at(*address, file, self.of_profiler),
             TablePlace::Symbol(symbol) => {
-                let known = |other: &Procedures| heap::type_at(other.address_of(symbol)?, other);
+                let known =
+                    |other: &Procedures| heap::type_at(other.address_of(symbol)?, other, self.of_profiler);
                 self.files.values().find_map(known).or_else(|| heap::type_of(symbol))
             }
         }

@@ -1,9 +1,11 @@
 //! `scruple inspect ghc`: logs and profiles whose content is known, and programs built here.
 
 use crate::memory::haskell;
+use crate::programs::has_ghc_profiling;
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Copies the sample `name` of the parsers' tests into `place` as `as_name`.
 fn sample(place: &Place, name: &str, as_name: &str) -> PathBuf {
@@ -133,6 +135,38 @@ fn a_cost_centre_profile_as_table_and_flame_graph() {
     let view = ghc(&place, &["profile", "prog.json", "--by", "bytes", "--json"]).json();
     assert_eq!(at(&view, "/cost_centres/0/name"), "Main.main");
     assert_eq!(at(&view, "/bytes"), 240_851_688);
+}
+
+#[test]
+fn the_profile_of_a_program_that_was_built_here_has_its_calls_and_bytes() {
+    let place = Place::new();
+    if !has_ghc_profiling(&place) {
+        return;
+    }
+    let source = "module Main where\n\
+         twice :: Int -> Integer\ntwice n = toInteger n * 2 ^ (70 :: Int)\n{-# NOINLINE twice #-}\n\
+         total :: Int -> Integer\ntotal n = sum (map twice [1 .. n])\n{-# NOINLINE total #-}\n\
+         main :: IO ()\nmain = print (total 3000)\n";
+    place.write("Main.hs", source);
+    let words = ["-v0", "-prof", "-fprof-auto", "-rtsopts", "Main.hs", "-o", "app"];
+    let built = Command::new("ghc").args(words).current_dir(place.path()).status();
+    assert!(built.is_ok_and(|status| status.success()), "ghc");
+    let mut bytes = Vec::new();
+    for form in ["-p", "-P", "-pj"] {
+        let run = Command::new(place.file("app")).args(["+RTS", form]).current_dir(place.path()).output();
+        assert!(run.is_ok_and(|output| output.status.success()), "{form}");
+        let view = ghc(&place, &["profile", "app.prof", "--by", "bytes", "--json"]).json();
+        let centres = at(&view, "/cost_centres").as_array().expect("cost centres");
+        let twice = centres.iter().find(|one| one["name"] == "Main.twice").expect("twice");
+        assert_eq!(twice["entries"], 3000, "{form}: {view:#}");
+        assert!(twice["bytes_share"].as_f64().is_some_and(|share| share > 0.3), "{form}: {view:#}");
+        bytes.push(twice["bytes"].clone());
+        let table = ghc(&place, &["profile", "app.prof"]).stdout;
+        assert!(table.contains("let it run longer"), "{form}: {table}");
+    }
+    // Profiles of `-p` have shares only.
+    assert_eq!(bytes[1], bytes[2], "{bytes:?}");
+    assert!(bytes[1].as_u64().is_some_and(|bytes| bytes > 3000 * 16), "{bytes:?}");
 }
 
 #[test]

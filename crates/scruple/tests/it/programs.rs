@@ -143,3 +143,15 @@ pub fn has_valgrind() -> bool {
     }
     is_there
 }
+
+/// Whether GHC can build programs for profiling. Prints that the test is skipped if not.
+pub fn has_ghc_profiling(place: &Place) -> bool {
+    place.write("Empty.hs", "module Main where\nmain :: IO ()\nmain = pure ()\n");
+    let words = ["-v0", "-prof", "Empty.hs", "-o", "empty"];
+    let built = Command::new("ghc").args(words).current_dir(place.path()).output();
+    let can = built.is_ok_and(|output| output.status.success());
+    if !can {
+        skip("ghc or its libraries for profiling (Debian's package ghc-prof) are not installed");
+    }
+    can
+}

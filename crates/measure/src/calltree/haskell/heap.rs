@@ -142,8 +142,16 @@ pub(super) fn limit(one: &Instruction) -> Option<u64> {
     compares.then(|| one.memory_displacement64())
 }
 
-/// The type of closures whose info table is at an address of a file; `None` if there is none.
-pub(super) fn type_at(address: u64, procedures: &Procedures) -> Option<Type> {
+/// The words that the header of each closure has besides its info table in programs built with `-prof`: its cost centre,
+/// and one for the heap profiler.
+pub(super) const OF_PROFILER: u64 = 2;
+
+/// A function of the profiling runtime that the other one lacks.
+pub(super) const PROFILER: &str = "pushCostCentre";
+
+/// The type of closures whose info table is at an address of a file, in a program whose closures have this many words for
+/// the profiler; `None` if there is none.
+pub(super) fn type_at(address: u64, procedures: &Procedures, of_profiler: u64) -> Option<Type> {
     const WORD: u64 = 8;
     // The table ends where the code begins: the layout in 8 bytes, the type in 4, and 4 more.
     let table = procedures.code(address.checked_sub(2 * WORD)?, 2 * WORD as usize)?;
@@ -170,7 +178,7 @@ pub(super) fn type_at(address: u64, procedures: &Procedures) -> Option<Type> {
         Some(symbol) if symbol.starts_with("stg_") => symbol.trim_end_matches("_info").to_owned(),
         _ => procedures.at(address)?.1,
     };
-    Some(Type { name: format!("{word}{name}"), size: size.map(|words| words * WORD) })
+    Some(Type { name: format!("{word}{name}"), size: size.map(|words| (words + of_profiler) * WORD) })
 }
 
 /// The type of closures whose info table is at a symbol of a file that is not known.

@@ -5,7 +5,7 @@ use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BOLD, DIM};
-use scruple_core::explain::{Count, Explanation, FunctionDifference};
+use scruple_core::explain::{Explanation, FunctionDifference};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     }
     for explanation in &found.explanations[1..] {
         let _ = writeln!(out, "\n{}", wrap(&words::total_difference(found, explanation), width));
-        if let Some(cause) = words::cause(found, explanation).filter(|_| explanation.count != Count::Bytes) {
+        if let Some(cause) = words::cause(found, explanation) {
             let _ = writeln!(out, "{}", wrap(&cause, width));
         }
         table(found, explanation, FEW.min(rows), width, &mut out);

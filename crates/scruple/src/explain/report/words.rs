@@ -92,7 +92,12 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
         () if found.runs < 2 => "one launch of each".to_owned(),
-        () if found.totals_repeat => "the total of instructions is the same in 2 launches of each".to_owned(),
+        () if found.totals_repeat && explanation.count == Count::Instructions => {
+            "the total is the same in 2 launches of each".to_owned()
+        }
+        () if found.totals_repeat => {
+            "counted in one launch of each, whose instructions repeated in another".to_owned()
+        }
         () if found.repeats => format!("every count repeated in {} launches of each", found.runs),
         () => format!("means of {} launches of each, which vary", found.runs),
     };

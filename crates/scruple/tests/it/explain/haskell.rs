@@ -2,7 +2,7 @@
 
 use crate::explain::fallback::{has_fallback, without_compiler};
 use crate::explain::{adds_up, explain, first};
-use crate::programs::has_valgrind;
+use crate::programs::{has_ghc_profiling, has_valgrind};
 use crate::repository::Repository;
 use crate::support::{Place, at};
 use std::process::Command;
@@ -228,4 +228,25 @@ fn procedures_of_dynamically_linked_haskell_are_distinguished() {
     adds_up(&answer);
     let (function, kind, _) = first(&answer);
     assert_eq!((function.as_str(), kind.as_str()), ("Main.hash", "own"), "{}", answer.exchange());
+}
+
+#[test]
+fn closures_of_programs_built_for_profiling_have_the_profilers_words() {
+    let place = Place::new();
+    if !has_valgrind() || !has_ghc_profiling(&place) {
+        return;
+    }
+    let flags = ["-prof", "-fprof-auto"];
+    build(&place, "one", &consing(3), &flags);
+    build(&place, "two", &consing(5), &flags);
+    let answer = explain(&place, &["one/app", "two/app"]);
+    let page = answer.json();
+    let types = at(&page, "/explain/closures").as_array().expect("types");
+    let sizes = types.iter().map(|one| {
+        let size = |which: usize| one["bytes"][which].as_f64().expect("a number");
+        size(1) - size(0)
+    });
+    let truth = (allocated(&place, "two/app") - allocated(&place, "one/app")) as f64;
+    let found: f64 = sizes.sum();
+    assert!(truth > 1e5 && (found - truth).abs() <= 512.0, "{found} for {truth}: {types:#?}");
 }

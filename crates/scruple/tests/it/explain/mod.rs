@@ -1,6 +1,7 @@
 //! `scruple explain` on programs whose difference is known.
 
 mod fallback;
+mod goroutines;
 mod haskell;
 mod hostile;
 mod memory;
@@ -129,6 +130,10 @@ fn allocations_are_attributed_to_the_code_that_makes_them() {
     let row = at(&page, "/explain/counts/1/rows/0");
     assert_eq!((row["function"].as_str(), row["difference"].as_f64()), (Some("parse"), Some(2000.0)));
     assert_eq!(at(&page, "/explain/counts/2/rows/0/difference"), 96_000.0);
+    let text = place.run(["explain", "--no-time", "./old", "./new"]).stdout.replace('\n', " ");
+    let (_, of_bytes) = text.split_once("bytes allocated than A").expect("bytes");
+    assert!(of_bytes.contains("whose instructions repeated in another"), "{text}");
+    assert!(of_bytes.contains("It comes from parse: calls malloc"), "{text}");
 }
 
 #[test]

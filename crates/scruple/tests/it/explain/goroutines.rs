@@ -1,0 +1,67 @@
+//! `scruple explain` on programs of Go whose work is done by goroutines.
+
+use crate::explain::{adds_up, explain, first};
+use crate::programs::{has_valgrind, skip};
+use crate::support::{Answer, Place, at};
+use std::process::Command;
+
+/// Source of a program in which `produce` sends this many numbers to three goroutines that run `consume`, and `spawn`
+/// starts this many goroutines.
+fn source(sent: u32, started: u32) -> String {
+    format!(
+        "package main\n\nimport (\"fmt\"; \"sync\")\n\n\
+         //go:noinline\nfunc score(n int) int {{ for i := 0; i < 200; i++ {{ n = n*31 + i }}; return n }}\n\n\
+         //go:noinline\nfunc produce(jobs chan<- int) {{ for i := 0; i < {sent}; i++ {{ jobs <- i }}; close(jobs) }}\n\n\
+         //go:noinline\nfunc consume(jobs <-chan int) int {{ all := 0; for job := range jobs {{ all += score(job) }}; return all }}\n\n\
+         //go:noinline\nfunc spawn(done chan int) {{ for i := 0; i < {started}; i++ {{ \
+         go func() {{ done <- score(i) + score(i+1) }}() }}; for i := 0; i < {started}; i++ {{ <-done }} }}\n\n\
+         func main() {{\n\tjobs, done := make(chan int, 4), make(chan int)\n\tvar all sync.WaitGroup\n\
+         \tfor i := 0; i < 3; i++ {{ all.Add(1); go func() {{ consume(jobs); all.Done() }}() }}\n\
+         \tgo produce(jobs)\n\tall.Wait()\n\tspawn(done)\n\tfmt.Println(\"ready\")\n}}\n"
+    )
+}
+
+fn compared(place: &Place, old: &str, new: &str) -> Option<Answer> {
+    if !has_valgrind() {
+        return None;
+    }
+    for (name, text) in [("old", old), ("new", new)] {
+        place.write(&format!("{name}.go"), text);
+        let words = ["build", "-o", name, &format!("{name}.go")];
+        let built = Command::new("go").args(words).current_dir(place.path()).output();
+        if !built.is_ok_and(|output| output.status.success()) {
+            skip("go is not installed");
+            return None;
+        }
+    }
+    let answer = explain(place, &["./old", "./new"]);
+    adds_up(&answer);
+    Some(answer)
+}
+
+#[test]
+fn the_function_that_starts_more_goroutines_is_named() {
+    let place = Place::new();
+    let Some(answer) = compared(&place, &source(400, 300), &source(400, 450)) else { return };
+    let (function, kind, delta) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("main.spawn", "calls"), "{}", answer.exchange());
+    let part = at(&answer.json(), "/explain/counts/0/rows/0/parts/0").clone();
+    assert_eq!(part["callee"], "main.spawn.func", "{}", answer.exchange());
+    assert_eq!(part["calls"], serde_json::json!([300, 450]), "{}", answer.exchange());
+    let whole = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
+    assert!(delta > 0.9 * whole, "{}", answer.exchange());
+}
+
+#[test]
+fn what_goroutines_cost_is_not_attributed_to_the_scheduler() {
+    let place = Place::new();
+    let Some(answer) = compared(&place, &source(2000, 10), &source(3000, 10)) else { return };
+    assert_eq!(first(&answer).0, "main.produce", "{}", answer.exchange());
+    let page = answer.json();
+    let whole = at(&page, "/explain/counts/0/difference").as_f64().expect("a number");
+    for row in at(&page, "/explain/counts/0/rows").as_array().expect("rows") {
+        let is_own = row["function"].as_str().is_some_and(|name| name.starts_with("main."));
+        let share = row["difference"].as_f64().expect("a number") / whole;
+        assert!(is_own || share.abs() < 0.05, "{}", answer.exchange());
+    }
+}
