@@ -1,9 +1,11 @@
 //! The remarks on a load.
 
 use super::windows::{Loads, TargetServer};
+use scruple_core::harmless_text::plain;
 use scruple_core::run::Run;
+use scruple_core::subject::{Arm, Subject};
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::load::cost::memory_growth::{FILLED, GrowthPerRequest};
+use scruple_measure::load::cost::memory_growth::FILLED;
 use scruple_measure::load::{self, Doubt, Failure};
 
 /// Adds remarks on how the requests were read.
@@ -27,7 +29,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         );
         run.warn("turns", text);
     }
-    for server in &loads.servers {
+    for (index, server) in loads.servers.iter().enumerate() {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
         let all = server.pool.windows;
         // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
@@ -63,9 +65,15 @@ pub fn remark(run: &mut Run, loads: &Loads) {
             );
         }
         let growths = || server.sheet.iter().flat_map(|sheet| &sheet.growth);
-        if growths().any(GrowthPerRequest::is_leak) {
+        if let Some(leak) = growths().find(|growth| growth.is_leak()) {
             let text = "the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills";
-            run.warn("leak", format!("{of}{text}"));
+            // The objects of a collected heap have no sites.
+            let sites = if leak.collected_by.is_none() {
+                where_it_is_kept(run.arms.get(index))
+            } else {
+                String::new()
+            };
+            run.warn("leak", format!("{of}{text}{sites}"));
         } else if let Some(runtime) =
             growths().find(|growth| growth.is_undecided()).and_then(|growth| growth.collected_by.as_ref())
         {
@@ -77,4 +85,15 @@ pub fn remark(run: &mut Run, loads: &Loads) {
             run.warn("memory-grows", format!("{of}{text}"));
         }
     }
+}
+
+/// Writes which command shows the code that keeps the memory of the server of an arm.
+fn where_it_is_kept(arm: Option<&Arm>) -> String {
+    let words = match arm.map(|arm| &arm.subject) {
+        Some(Subject::Request { server, .. }) if !server.is_empty() => plain(&shell_words::join(server)),
+        _ => "SERVER".to_owned(),
+    };
+    format!(
+        ". Load it while ‘scruple inspect memory -i -- timeout -s INT 60 {words}’ runs, which then shows the code that keeps it"
+    )
 }

@@ -155,7 +155,9 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
         cpu            30.0 µs  [30.0 µs, 30.0 µs] and 500 µs per window
         memory, resident: 100 kB per 1,000 requests [100 kB, 100 kB], and goes on
 
-    ! the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills
+    ! the server’s memory grows with the requests and does not stop: a leak, or a heap that still fills.
+      Load it while ‘scruple inspect memory -i -- timeout -s INT 60 SERVER’ runs, which then shows the
+      code that keeps it
     ");
     let answer = place.run(load(&["--warm-up", "off", "--json"])).json();
     assert_eq!(at(&answer, "/load/servers/0/cost/2/counter"), "time.cpu");

@@ -63,6 +63,12 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     assert_eq!(memory["leak"], true, "{memory}");
     let grown = memory["bytes_per_thousand"].as_f64().expect("a number");
     assert!((80_000.0..160_000.0).contains(&grown), "100 bytes and the allocator's own 12: {grown}");
+    let remarks = leaky.to_string();
+    assert!(remarks.contains("‘scruple inspect memory -i -- timeout -s INT 60 "), "no command: {leaky:#}");
+    assert!(
+        remarks.contains(" 0 100 0’ runs, which then shows the code that keeps it"),
+        "no server: {leaky:#}"
+    );
     let dirty = |side: &str| -> u64 {
         let rows = at(&leaky, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows");
         rows.iter().filter_map(|row| row["private_dirty"].as_u64()).sum()
