@@ -148,7 +148,8 @@ impl Explanation {
     }
 }
 
-/// Two parts are reported as a replacement if their sum is at most this share of the smaller one.
+/// Two parts are reported as a replacement if their sum is at most this share of the smaller one, or if they are the only
+/// new call and the only removed one of a call site and there are as many of both.
 const REPLACED: f64 = 0.5;
 
 impl FunctionDifference {
@@ -157,6 +158,9 @@ impl FunctionDifference {
     pub fn reported(&self) -> Vec<DifferencePart> {
         let mut rest = self.parts.clone();
         let mut parts = Vec::new();
+        let is_only = |part: &DifferencePart| {
+            self.parts.iter().filter(|other| other.kind == part.kind && other.site == part.site).count() == 1
+        };
         while !rest.is_empty() {
             let part = rest.remove(0);
             let sum = |other: &DifferencePart| (part.delta + other.delta).abs();
@@ -164,10 +168,16 @@ impl FunctionDifference {
                 let kinds = [part.kind, other.kind];
                 let is_replacement = kinds != [PartKind::Own; 2]
                     && kinds.iter().all(|kind| !matches!(kind, PartKind::Calls | PartKind::Replaced));
+                let (new, gone) = if part.delta > 0.0 { (&part, other) } else { (other, &part) };
+                let are_as_many = [new.kind, gone.kind] == [PartKind::New, PartKind::Gone]
+                    && new.calls.1 == gone.calls.0
+                    && gone.calls.0 > 0
+                    && is_only(new)
+                    && is_only(gone);
                 is_replacement
                     && part.site == other.site
                     && part.delta * other.delta < 0.0
-                    && sum(other) <= REPLACED * part.delta.abs().min(other.delta.abs())
+                    && (are_as_many || sum(other) <= REPLACED * part.delta.abs().min(other.delta.abs()))
             };
             let best = rest
                 .iter()

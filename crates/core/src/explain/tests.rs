@@ -183,8 +183,13 @@ fn a_call_that_replaced_another_is_reported_together_with_it() {
     let parts: Vec<_> = row.reported().into_iter().map(|part| (part.kind, part.callee, part.delta)).collect();
     let replaced = (PartKind::Replaced, Some("printed".to_owned()), 900.0);
     assert_eq!(parts, [replaced, (PartKind::Own, None, 300.0)], "{row:#?}");
-    // A new call that costs far more than the old one is no replacement.
+    // So is one that costs far more, if there are as many calls.
     let second = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "printed", 500, 90_000)];
+    let found = explained(&tree(&first), &tree(&second), &["parse", "print", "printed"]);
+    let parts = found.rows[0].reported();
+    assert_eq!((parts.len(), parts[0].kind, parts[0].delta), (1, PartKind::Replaced, 40_000.0), "{found:#?}");
+    // With another number of calls it is no replacement.
+    let second = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "printed", 700, 90_000)];
     let found = explained(&tree(&first), &tree(&second), &["parse", "print", "printed"]);
     assert_eq!(found.rows[0].reported()[0].kind, PartKind::New, "{found:#?}");
 }

@@ -3,6 +3,7 @@
 pub mod json;
 pub mod markdown;
 pub mod page;
+mod short_names;
 pub mod terminal;
 pub mod words;
 

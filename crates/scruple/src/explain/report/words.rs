@@ -1,5 +1,6 @@
 //! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
+use super::short_names::short;
 use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
@@ -25,6 +26,9 @@ const NAMELESS: f64 = 0.1;
 /// for this conclusion.
 const ALL: f64 = 0.7;
 const SEVERAL: usize = 3;
+
+/// The ratio of a part of a row to the row from which the sentence also names a part that makes up for it.
+const FAR_MORE: f64 = 1.5;
 
 /// The largest number of functions or variables that are named as possible causes.
 const NAMED: usize = 3;
@@ -53,9 +57,9 @@ pub fn function(row: &FunctionDifference) -> String {
     let name = match (row.name.as_str(), row.module.as_str()) {
         ("", "") => ALL_PROCESSES.to_owned(),
         ("", module) => return nameless(module),
-        (name, _) => name.to_owned(),
+        (name, _) => short(name),
     };
-    let renamed = row.renamed.as_ref().map_or(String::new(), |new| format!(" (now {new})"));
+    let renamed = row.renamed.as_ref().map_or(String::new(), |new| format!(" (now {})", short(new)));
     match row.module.as_str() {
         "" | "program" => name + &renamed,
         module => format!("{name}{renamed} [{module}]"),
@@ -285,15 +289,28 @@ fn nothing(found: &Findings) -> String {
     }
 }
 
-/// Writes the largest part of a row as a clause.
+/// Writes the largest part of a row as a clause. If that is far more than the row, the largest part that makes up for it
+/// follows.
 pub fn first(row: &FunctionDifference) -> Option<String> {
-    row.reported().first().map(|part| clause(row, part))
+    let parts = row.reported();
+    let most = parts.first()?;
+    let is_opposite = |other: &&DifferencePart| other.delta * most.delta < 0.0;
+    let opposite = parts.iter().find(is_opposite).filter(|_| most.delta.abs() > FAR_MORE * row.delta.abs());
+    Some(match opposite {
+        None => clause(row, most),
+        Some(other) => {
+            let [most, other] =
+                [most, other].map(|part| format!("{} ({})", clause(row, part), signed(part.delta)));
+            format!("{most}, but {other}")
+        }
+    })
 }
 
 /// Writes a part of a row as a clause.
 pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
-    let callee = part.callee.as_deref().unwrap_or("");
-    let site = part.site.as_ref().map_or(String::new(), |site| format!("in {site}, "));
+    let is_itself = part.callee.as_deref() == Some(row.name.as_str());
+    let callee = part.callee.as_deref().map(short).unwrap_or_default();
+    let site = part.site.as_ref().map_or(String::new(), |site| format!("in {}, ", short(site)));
     let calls = |(a, b): (u64, u64)| match a == b {
         true if a == 1 => "1 call in both".to_owned(),
         true => format!("{} calls in both", count(a as f64)),
@@ -310,8 +327,8 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
                 both => format!("own code, {a} → {b} for each call, {}", calls(both)),
             }
         }
-        PartKind::New if callee == row.name => "only B calls it".to_owned(),
-        PartKind::Gone if callee == row.name => "only A calls it".to_owned(),
+        PartKind::New if is_itself => "only B calls it".to_owned(),
+        PartKind::Gone if is_itself => "only A calls it".to_owned(),
         PartKind::Calls => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
             let times = match part.calls.0 == part.calls.1 {
@@ -321,18 +338,14 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
             let numbers =
                 format!("{} → {} times{times}", count(part.calls.0 as f64), count(part.calls.1 as f64));
             // No caller of the function is known.
-            if callee == row.name {
-                format!("is called {numbers}")
-            } else {
-                format!("{site}calls {callee} {numbers}")
-            }
+            if is_itself { format!("is called {numbers}") } else { format!("{site}calls {callee} {numbers}") }
         }
         PartKind::New => format!("{site}calls {callee}, which it did not before"),
         PartKind::Gone => format!("{site}no longer calls {callee}"),
-        PartKind::Replaced => match (&part.callee, &part.instead_of) {
-            (Some(new), Some(old)) => format!("{site}calls {new} instead of {old}"),
+        PartKind::Replaced => match (&part.callee, part.instead_of.as_deref().map(short)) {
+            (Some(_), Some(old)) => format!("{site}calls {callee} instead of {old}"),
             (None, Some(old)) => format!("{site}own code instead of calls of {old}"),
-            (Some(new), None) => format!("{site}calls {new} instead of own code"),
+            (Some(_), None) => format!("{site}calls {callee} instead of own code"),
             (None, None) => format!("{site}own code"),
         },
     }
@@ -414,4 +427,42 @@ fn time(found: &Findings) -> Option<String> {
         (true, false) => format!("processor time agrees: {medians} ({between})"),
         (false, false) => format!("processor time does not distinguish them: {medians} ({between})"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_is_far_more_than_its_row_is_named_with_one_that_makes_up_for_it() {
+        let part = |kind, callee: &str, calls, delta| DifferencePart {
+            kind,
+            site: None,
+            callee: Some(callee.to_owned()),
+            instead_of: None,
+            calls,
+            delta,
+        };
+        let more = part(PartKind::Calls, "calloc", (50, 100), 211_150.0);
+        let gone = part(PartKind::Gone, "memset", (50, 0), -150_750.0);
+        let row = FunctionDifference {
+            module: "program".to_owned(),
+            name: "main".to_owned(),
+            renamed: None,
+            delta: 60_400.0,
+            same_code: Some(false),
+            only_in: None,
+            calls: (1, 1),
+            own: (10, 10),
+            parts: vec![more.clone(), gone],
+            spread: 0.0,
+            functions: (Vec::new(), Vec::new()),
+        };
+        assert_eq!(
+            first(&row).as_deref(),
+            Some("calls calloc 50 → 100 times, × 2.00 (+211,150), but no longer calls memset (-150,750)")
+        );
+        let alone = FunctionDifference { delta: 211_150.0, parts: vec![more], ..row };
+        assert_eq!(first(&alone).as_deref(), Some("calls calloc 50 → 100 times, × 2.00"));
+    }
 }
