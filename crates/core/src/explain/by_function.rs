@@ -109,6 +109,9 @@ pub enum PartKind {
 /// differences.
 const SHARE: f64 = 0.05;
 
+/// Rows have shares of the difference if the sum of their absolute differences is at most this many times as large.
+const LEFT: f64 = 10.0;
+
 impl Explanation {
     /// The sum of the absolute differences of all rows.
     pub fn gross(&self) -> f64 {
@@ -125,10 +128,12 @@ impl Explanation {
         self.spread > 0.0 && self.delta().abs() <= self.spread
     }
 
-    /// A row's share of the whole difference; `None` if there is none, or if it may be variation from launch to launch.
+    /// A row's share of the whole difference; `None` if there is none, if it may be variation from launch to launch, or if
+    /// increases and decreases are so large that it is only what they leave.
     pub fn share_of(&self, row: &FunctionDifference) -> Option<f64> {
         let delta = self.delta();
-        (delta.round() != 0.0 && !self.is_within_spread()).then(|| row.delta / delta)
+        let is_whole = delta.round() != 0.0 && self.gross() <= LEFT * delta.abs();
+        (is_whole && !self.is_within_spread()).then(|| row.delta / delta)
     }
 
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose

@@ -43,7 +43,7 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and name, then by the name without template arguments, then by the similarity of code,
+    /// Matches functions by file and name, where a file may be in another folder, then by the name without template arguments, then by the similarity of code,
     /// callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
@@ -56,12 +56,15 @@ impl Matched {
     fn by_name(first: &Tree, second: &Tree) -> Matched {
         let mut matched = Matched::default();
         let mut known: HashMap<(String, String), usize> = HashMap::new();
+        let moved = moved_modules(first, second);
         for (side, tree) in [first, second].into_iter().enumerate() {
             for (index, function) in tree.functions.iter().enumerate() {
-                let id = (function.module.clone(), function.name.clone());
+                let earlier = moved.get(function.module.as_str()).filter(|_| side == 1);
+                let module = earlier.copied().unwrap_or(&function.module).to_owned();
+                let id = (module.clone(), function.name.clone());
                 let key = *known.entry(id).or_insert_with(|| {
                     matched.keys.push(Key {
-                        module: function.module.clone(),
+                        module,
                         name: function.name.clone(),
                         library: function.library,
                         trampoline: function.trampoline,
@@ -173,6 +176,33 @@ impl Matched {
             self.keys[*old].renamed = Some(name);
         }
     }
+}
+
+/// The files of the second tree that are in another folder than in the first: each with its name in the first tree. Of
+/// several with the same file name, those whose paths end alike belong together.
+fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a str> {
+    let [old, new] = [first, second]
+        .map(|tree| sorting::set(tree.functions.iter().map(|function| function.module.as_str())));
+    let only = |one: &BTreeSet<&'a str>, other: &BTreeSet<&'a str>| -> Vec<&'a str> {
+        one.difference(other).copied().collect()
+    };
+    let (gone, come) = (only(&old, &new), only(&new, &old));
+    let nearest = |path: &str, among: &[&'a str]| -> Option<&'a str> {
+        let best = among.iter().map(|other| common_end(path, other)).max().filter(|parts| *parts > 0)?;
+        let mut all = among.iter().filter(|other| common_end(path, other) == best);
+        all.next().copied().filter(|_| all.next().is_none())
+    };
+    let pair = |path: &&'a str| {
+        let earlier = nearest(path, &gone)?;
+        (nearest(earlier, &come)? == *path).then_some((*path, earlier))
+    };
+    sorting::map(come.iter().filter_map(pair))
+}
+
+/// The number of parts with which both paths end.
+fn common_end(one: &str, other: &str) -> usize {
+    let parts = |path: &'_ str| path.rsplit(['/', ' ']).map(str::to_owned).collect::<Vec<_>>();
+    parts(one).iter().zip(&parts(other)).take_while(|(a, b)| a == b).count()
 }
 
 /// What one tree says of its keys.

@@ -75,6 +75,16 @@ fn a_dearer_function_is_the_origin_and_its_callers_are_not() {
 }
 
 #[test]
+fn rows_that_cancel_out_have_no_share_of_what_is_left() {
+    let costs = |parse: u64, print: u64| [(0, "main", 1, 10), (1, "parse", 1, parse), (1, "print", 1, print)];
+    let changed = ["parse", "print"];
+    let found = explained(&tree(&costs(5_000, 5_000)), &tree(&costs(6_000, 4_100)), &changed);
+    assert_eq!((found.delta(), found.gross(), found.share_of(&found.rows[0])), (100.0, 1_900.0, None));
+    let found = explained(&tree(&costs(5_000, 5_000)), &tree(&costs(6_000, 4_500)), &changed);
+    assert_eq!((found.delta(), found.share_of(&found.rows[0])), (500.0, Some(2.0)));
+}
+
+#[test]
 fn the_caller_that_calls_more_often_is_the_origin() {
     let lines =
         [(0, "main", 1, 10), (1, "parse", 100, 1_003), (2, "hash", 1_500, 15_000), (1, "print", 1, 70)];
@@ -206,6 +216,29 @@ fn a_renamed_function_is_known_by_its_code() {
     let first = [(0, "main", 1, 20_000_000), (1, "hash", 52, 416)];
     let second = [(0, "main", 1, 20_000_000), (1, "digest", 52, 416)];
     assert_eq!(explained(&tree(&first), &tree(&second), &[]).rows, []);
+}
+
+#[test]
+fn files_in_another_folder_are_the_same_files() {
+    let tree_in = |folder: &str, norm: u64| {
+        let mut tree = tree(&[(0, "main", 1, 10), (1, "count", 100, 1_000), (2, "norm", 500, norm)]);
+        for function in &mut tree.functions {
+            function.module = match function.name.as_str() {
+                "count" => format!("module {folder}/lib/index.js"),
+                "norm" => format!("module {folder}/text/index.js"),
+                _ => "module main.js".to_owned(),
+            };
+        }
+        tree
+    };
+    let found = explained(&tree_in("old", 5_000), &tree_in("new", 6_000), &["norm"]);
+    let row = &found.rows[0];
+    assert_eq!(
+        (row.name.as_str(), row.module.as_str(), row.only_in, row.renamed.as_deref()),
+        ("norm", "module old/text/index.js", None, None),
+        "{found:#?}"
+    );
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
 }
 
 #[test]

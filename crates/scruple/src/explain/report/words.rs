@@ -27,8 +27,11 @@ const NAMELESS: f64 = 0.1;
 const ALL: f64 = 0.7;
 const SEVERAL: usize = 3;
 
-/// The ratio of a part of a row to the row from which the sentence also names a part that makes up for it.
+/// The ratio of a row to the whole, or of a part of a row to the row, from which others must make up for it.
 const FAR_MORE: f64 = 1.5;
+
+/// The ratio of the sum of all absolute differences to the difference from which they are said to cancel out.
+const CANCELS: f64 = 2.0;
 
 /// The largest number of functions or variables that are named as possible causes.
 const NAMED: usize = 3;
@@ -148,11 +151,12 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         return None;
     }
     let part = row.delta / delta;
-    let how_much =
-        match delta.round() == 0.0 || explanation.is_within_spread() || !(0.0..=1.5).contains(&part) {
-            true => format!("{} of it", signed(row.delta)),
-            false => format!("{} of the difference", share(part)),
-        };
+    let is_part = delta.round() != 0.0 && (0.0..=FAR_MORE).contains(&part);
+    let cancels = !is_part && explanation.gross() > CANCELS * delta.abs();
+    let how_much = match is_part && !explanation.is_within_spread() {
+        true => format!("{} of the difference", share(part)),
+        false => signed(row.delta),
+    };
     let surely = match () {
         () if row.same_code == Some(true) && found.other_causes.none() => {
             "No function’s code explains it, so the input or the state must differ; it shows first in"
@@ -164,7 +168,8 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () if explanation.is_within_spread() => {
             "One function differs by more than it varies from launch to launch:"
         }
-        () if delta.round() == 0.0 => "Increases and decreases of functions cancel out; the largest is",
+        () if delta.round() == 0.0 => "Increases and decreases of functions cancel out; first is",
+        () if cancels => "Increases and decreases of functions cancel out for the most part; first is",
         () if part >= CAUSE => "It comes from",
         () if part >= PART => "A part of it comes from",
         () => &spread_over(found, explanation),

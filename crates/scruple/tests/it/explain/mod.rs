@@ -96,6 +96,37 @@ fn the_function_whose_cost_grew_is_named_first_and_the_parts_add_up() {
 }
 
 #[test]
+fn increases_and_decreases_that_cancel_out_are_no_cause_of_what_is_left() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = |parse: u32, print: u32| {
+        let function = |name: &str, rounds: u32| {
+            format!(
+                "__attribute__((noinline)) static void {name}(void) {{\n\
+                   for (volatile unsigned i = 0; i < {rounds}; i++);\n}}\n"
+            )
+        };
+        format!(
+            "{}{}int main(void) {{ parse(); print(); return 0; }}\n",
+            function("parse", parse),
+            function("print", print)
+        )
+    };
+    pair(&place, &text(20_000, 20_000), &text(30_000, 10_500));
+    let answer = place.run(["explain", "--no-time", "./old", "./new"]);
+    let text = answer.stdout.replace('\n', " ");
+    assert!(text.contains("cancel out for the most part; first is parse: own code"), "{}", answer.exchange());
+    assert!(!text.contains("It comes from") && !text.contains("of the difference"), "{text}");
+    let rows = at(&explain(&place, &["./old", "./new"]).json(), "/explain/counts/0/rows").clone();
+    assert!(
+        rows[0]["difference"].as_f64() > Some(20_000.0) && rows[1]["difference"].as_f64() < Some(-20_000.0),
+        "{rows}"
+    );
+}
+
+#[test]
 fn a_caller_that_calls_a_function_more_often_is_named_and_not_the_function() {
     if !has_valgrind() {
         return;
