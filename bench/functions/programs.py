@@ -90,7 +90,7 @@ def in_go(folder):
 
 def in_java(folder):
     need("javac")
-    names = ["ScrupleBench", "ScrupleLines", "ScrupleLoops", "Example"]
+    names = ["ScrupleBench", "ScrupleLines", "ScrupleLoops", "ScrupleCode", "Example"]
     sources = [SDK / f"java/{name}.java" for name in names]
     build(["javac", "--release", "11", "-encoding", "UTF-8", "-d", folder / "java", *sources])
     return ["java", "-cp", str(folder / "java"), "Example"]

@@ -320,6 +320,7 @@
       (match (string-split line #\space)
         (("cases") `(("end" . "cases") ("count" . ,(vector-length cases))))
         (("bye") '(("bye" . #t)))
+        (("loaded") (loaded))
         (("hello" version) (number version) hello)
         (("block" word . words) (block (cons word words)))
         (("once" id) (set! current (find-case id)) (once current))
@@ -351,7 +352,7 @@
   `(("scruple" . 1) ("sdk" . "scruple-guile 0.1.0") ("language" . "scheme")
     ("runtime" . ,(string-append "guile " (version)))
     ("clocks" . (("time.wall" . (("resolution" . 1))) ("time.cpu" . (("resolution" . 1) ("scope" . "thread")))))
-    ("features" . #("threads"))
+    ("features" . #("threads" "loaded"))
     ("counters" . #((("key" . "alloc.bytes") ("unit" . "bytes") ("quality" . "near")
                      ("granularity" . 4096)
                      ("title" . "allocated, counted by blocks of some 4 KiB"))
@@ -414,6 +415,63 @@
          (refuse "request" (string-append "iterations or threads out of bounds: " word) `("id" . ,(case-id c))))
        (list c kind n threads)))
     (_ (refuse "request" (string-append "not a batch: " word)))))
+
+;;; The code that this process has loaded.
+
+;; The files that were loaded by other means than as modules.
+(define loaded-files '())
+(let ((before %load-hook))
+  (set! %load-hook (lambda (file) (set! loaded-files (cons file loaded-files)) (when before (before file)))))
+
+;; Names the files that hold the code: compiled files, which are mapped, and others that are mapped as executable.  It is an
+;; error if some code is in none of them: code that was compiled while the program ran, or is interpreted.
+(define (loaded)
+  (define image (@ (system vm loader) find-mapped-elf-image))
+  (define (start-of-code f)
+    (and=> (and (program? f) (image (program-code f))) bytevector->pointer))
+  (define mapped
+    (map (match-lambda ((mode . file) (cons mode (string-join file " "))))
+         (filter-map (lambda (line)
+                       (match (string-tokenize line)
+                         ((_ mode _ _ _ (and file (? (lambda (f) (string-prefix? "/" f)))) . rest) (cons* mode file rest))
+                         (_ #f)))
+                     (string-split (call-with-input-file "/proc/self/maps" get-string-all #:encoding "UTF-8") #\newline))))
+  (define (unique files) (sort (delete-duplicates files) string<?))
+  (define (compiled? file) (string-suffix? ".go" file))
+  (define compiled (unique (filter compiled? (map cdr mapped))))
+  ;; Compiled files lie at the place of the source, or at its place in a folder of the load path, below another folder.
+  (define (has-compiled-file? source)
+    (let* ((folder (find (lambda (folder) (string-prefix? (string-append folder "/") source)) %load-path))
+           (name (cond (folder (string-drop source (string-length folder)))
+                       ((string-prefix? "/" source) source)
+                       (else (string-append "/" source))))
+           (bare (string-drop-right name (string-length ".scm"))))
+      (any (lambda (file) (or (string-suffix? (string-append name ".go") file) (string-suffix? (string-append bare ".go") file)))
+           compiled)))
+  (define (expect-compiled source)
+    (when (and source (string-suffix? ".scm" source) (not (has-compiled-file? source)))
+      (refuse "unsupported" (string-append source " is interpreted"))))
+  (unless (= (length compiled) (length ((@ (system vm loader) all-mapped-elf-images))))
+    (refuse "unsupported" "some code was compiled while the program ran"))
+  (for-each expect-compiled (append loaded-files (files-of-modules)))
+  (vector-for-each
+   (lambda (c)
+     (when (equal? (start-of-code (case-body c)) (start-of-code primitive-eval))
+       (refuse "unsupported" (string-append (assoc-ref (case-spec c) "name") " is interpreted"))))
+   cases)
+  (let ((executable (filter-map (match-lambda ((mode . file) (and (string-index mode #\x) file))) mapped)))
+    `(("loaded" . ,(list->vector (unique (append compiled executable)))))))
+
+(define program? (@ (system vm program) program?))
+(define program-code (@ (system vm program) program-code))
+
+(define (files-of-modules)
+  (define seen (make-hash-table))
+  (let walk ((module (resolve-module '() #f)))
+    (unless (hashq-ref seen module)
+      (hashq-set! seen module #t)
+      (hash-for-each (lambda (_ below) (walk below)) (module-submodules module))))
+  (filter-map module-filename (hash-map->list (lambda (module _) module) seen)))
 
 ;;; Pipes and processes.
 

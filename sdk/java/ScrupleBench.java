@@ -264,6 +264,8 @@ public final class ScrupleBench {
         try {
             if (line.equals("cases")) {
                 return ScrupleLines.json(ScrupleLines.object("end", "cases", "count", cases.size()));
+            } else if (line.equals("loaded")) {
+                return ScrupleLines.json(ScrupleCode.reply());
             } else if (words[0].equals("block") && words.length > 1) {
                 return block(words);
             } else if (words.length == 2 && words[0].equals("hello") && number(words[1]) >= 0) {
@@ -310,7 +312,7 @@ public final class ScrupleBench {
         Map<String, Object> cpu = ScrupleLines.object("resolution", 1, "scope", "thread");
         return ScrupleLines.object("scruple", 1, "sdk", "scruple-java 0.1.0", "language", "java",
             "runtime", String.join(" ", System.getProperty("java.vm.name"), System.getProperty("java.vm.version")),
-            "clocks", ScrupleLines.object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads"),
+            "clocks", ScrupleLines.object("time.wall", wall, "time.cpu", cpu), "features", List.of("threads", "loaded"),
             "counters", List.of(ScrupleLines.object("key", "alloc.bytes", "unit", "bytes", "quality", "exact"),
                 ScrupleLines.object("key", "gc.count", "unit", "count", "quality", "near"),
                 ScrupleLines.object("key", "gc.time", "unit", "ns", "quality", "near", "title", "collections, in whole milliseconds")));

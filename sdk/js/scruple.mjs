@@ -7,8 +7,10 @@
 
 import { spawnSync } from 'node:child_process'
 import { openSync, readFileSync, readSync, writeSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { constants } from 'node:os'
 import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import v8 from 'node:v8'
 import { isMainThread, workerData, Worker } from 'node:worker_threads'
 
@@ -84,6 +86,7 @@ async function answer(line) {
     if (line === 'cases') return { end: 'cases', count: cases.length }
     if (line === 'bye') return { bye: true }
     if (verb === 'block' && words.length > 0) return await block(words)
+    if (line === 'loaded') return await loaded()
     if (verb === 'hello' && words.length === 1 && number(words[0]) >= 0) return hello()
     if (verb === 'once' && words.length === 1) return await once((current = find(words[0])))
     if (verb === 'reset' && words.length === 1) {
@@ -107,13 +110,40 @@ function hello() {
   return {
     scruple: 1, sdk: 'scruple-js 0.1.0', language: 'javascript', runtime: `node ${process.version}`,
     clocks: { 'time.wall': { resolution: 1 }, 'time.cpu': { resolution: 1000, scope: ownThreadCpu ? 'thread' : 'process' } },
-    features: ['threads'],
+    features: ['threads', 'loaded'],
     counters: !counted ? [] : [
       { key: 'alloc.bytes', unit: 'bytes', quality: 'near', title: 'allocated on the heap, up to 100 bytes a batch or 0.1 %' },
       { key: 'gc.count', unit: 'count', quality: 'near' },
       { key: 'gc.time', unit: 'ns', quality: 'near' },
     ],
   }
+}
+
+// Workers of the program itself, whose code cannot be seen from here.
+let strangers = 0
+if (isMainThread) process.on('worker', worker => { if (!crew.some(member => member.worker === worker)) strangers++ })
+
+// The files that hold the code of this process, and texts that identify code that is in none of them. The debugger, which
+// is asked after the timing, knows every script; modules that only hold data may have none any more.
+async function loaded() {
+  await new Promise(setImmediate) // Node announces workers only when nothing else is to be done.
+  if (strangers > 0) throw new Refusal('unsupported', 'the program has started worker threads')
+  const files = new Set(Object.keys(createRequire(import.meta.url).cache)), generated = new Set()
+  for (const line of readFileSync('/proc/self/maps', 'utf8').split('\n')) {
+    const mapped = /^\S+ ..x. [^/]*(\/.*)/.exec(line)
+    if (mapped) files.add(mapped[1])
+  }
+  const { Session } = await import('node:inspector').catch(e => { throw new Refusal('unsupported', message(e)) })
+  const session = new Session()
+  session.connect()
+  session.on('Debugger.scriptParsed', ({ params: { url, hash } }) => {
+    if (url.startsWith('file:')) files.add(fileURLToPath(url.replace(/[?#].*/, '')))
+    else if (url.startsWith('/')) files.add(url)
+    else if (!url.startsWith('node:') && url !== OWN) generated.add(`${url} ${hash}`)
+  })
+  session.post('Debugger.enable')
+  session.disconnect()
+  return { loaded: [...files], generated: [...generated] }
 }
 
 function number(word) {
@@ -197,6 +227,8 @@ function entry(c, kind, n, lanes) {
   return e
 }
 
+const OWN = 'scruple:loop'
+
 // Every case and every tare has its own loop, compiled from its own text: V8 specialises a loop for the functions that
 // it has called, and would treat a second function differently from the first. Arguments are read from an array and
 // results written to one, at a varying index, so that neither can be hoisted nor dropped. For latency each argument is
@@ -212,8 +244,9 @@ function loopOf(c, kind) {
   const text = `return ${async}function (n, f, args, out, zero) { // ${c.spec.id} ${kind}
     let r = zero, l = zero
     for (let i = 0; i < n; i++) { ${body} }
-  }`
-  const tare = async ? async x => x : new Function(`return x => x // ${c.spec.id}`)()
+  }
+  //# sourceURL=${OWN}`
+  const tare = async ? async x => x : new Function(`return x => x // ${c.spec.id}\n//# sourceURL=${OWN}`)()
   return { run: new Function(text)(), f: kind === 'c' ? c.body : tare, out: [0, 0] }
 }
 
@@ -310,8 +343,9 @@ function together(c, kind, n, threads) {
   while (crew.length < threads) {
     const memory = new SharedArrayBuffer(4096)
     const first = crew[0]?.memory ?? memory
-    new Worker(process.argv[1], { argv: process.argv.slice(2), workerData: { scruple: { memory, first, epoch } } }).unref()
-    crew.push({ memory, ...views(memory) })
+    const worker = new Worker(process.argv[1], { argv: process.argv.slice(2), workerData: { scruple: { memory, first, epoch } } })
+    worker.unref()
+    crew.push({ worker, memory, ...views(memory) })
   }
   const members = crew.slice(0, threads)
   members.forEach(({ words }) => words.fill(0, HERE))

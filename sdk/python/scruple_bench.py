@@ -24,6 +24,7 @@ import shutil
 import sys
 import threading
 import time
+import types
 
 __version__ = "0.1.0"
 __all__ = ["bench", "main", "serve", "Case"]
@@ -233,6 +234,34 @@ def _says_skip(problem):
     return any((kind.__module__, kind.__name__) in _SKIPS for kind in type(problem).__mro__)
 
 
+def _loaded():
+    """Returns the files that hold the code of this process, and texts that identify code that is in none of them."""
+    # Only executable mappings: others also hold data, which may change.
+    files = {line.split(None, 5)[5].rstrip("\n") for line in open("/proc/self/maps") if re.match(r"\S+ ..x. .*/", line)}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        archive = getattr(getattr(module, "__loader__", None), "archive", None)
+        if file:
+            files.add(os.path.abspath(archive or file))
+    generated = set()
+    for code in {id(f.__code__): f.__code__ for f in gc.get_objects() if type(f) is types.FunctionType}.values():
+        file = os.path.abspath(code.co_filename)
+        if os.path.isfile(file):
+            files.add(file)
+        elif not code.co_filename.startswith("<frozen ") and not any(file.startswith(known + os.sep) for known in files):
+            generated.add(repr(_plain(code)))
+    return {"loaded": sorted(files), "generated": sorted(generated)}
+
+
+def _plain(value):
+    """Returns the parts of a constant or of code, which are the same in every process."""
+    if isinstance(value, types.CodeType):
+        return [value.co_name, value.co_code, value.co_names, value.co_varnames, _plain(value.co_consts)]
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return sorted(map(repr, value)) if isinstance(value, frozenset) else value
+
+
 class _Refused(Exception):
     def __init__(self, kind, text, **more):
         super().__init__(text)
@@ -284,7 +313,7 @@ class _Server:
         """Answers one request. Returns False after `bye`."""
         words = request.split(" ")
         action = {"hello": self.hello, "cases": self.list, "block": self.block, "once": self.once,
-                  "reset": self.reset, "bye": self.bye}.get(words[0])
+                  "reset": self.reset, "loaded": self.loaded, "bye": self.bye}.get(words[0])
         current = [None]
         try:
             if not action:
@@ -309,7 +338,7 @@ class _Server:
         self.say({"scruple": 1, "sdk": f"scruple-python {__version__}", "language": "python",
                   "runtime": f"{platform.python_implementation().lower()} {platform.python_version()}",
                   "clocks": {"time.wall": {"resolution": _resolution("monotonic")}, "time.cpu": cpu},
-                  "features": ["threads"], "counters": self.counters.announced})
+                  "features": ["threads", "loaded"], "counters": self.counters.announced})
 
     def list(self, words, _current):
         if words:
@@ -411,6 +440,14 @@ class _Server:
         case.dismiss()
         case.prepare()
         self.say({"reset": current[0]})
+
+    def loaded(self, words, _current):
+        if words:
+            raise _Refused("request", "loaded takes no words")
+        try:
+            self.say(_loaded())
+        except Exception as problem:
+            raise _Refused("unsupported", f"{type(problem).__name__}: {problem}") from problem
 
     def bye(self, words, _current):
         if words:

@@ -49,6 +49,8 @@ pub enum BenchRequest {
     Once(u32),
     /// Set this case up again.
     Reset(u32),
+    /// Ask for the code that the process has loaded.
+    Loaded,
     /// Tear everything down and exit.
     Bye,
 }
@@ -61,6 +63,7 @@ impl BenchRequest {
             BenchRequest::Cases => "cases".to_owned(),
             BenchRequest::Once(id) => format!("once {id}"),
             BenchRequest::Reset(id) => format!("reset {id}"),
+            BenchRequest::Loaded => "loaded".to_owned(),
             BenchRequest::Bye => "bye".to_owned(),
             BenchRequest::Block(batches) => {
                 let mut line = "block".to_owned();
@@ -389,6 +392,19 @@ pub struct OnceReply {
     pub readings: BTreeMap<String, LooseNumber>,
 }
 
+/// The feature of programs that answer `loaded`.
+pub const TELLS_CODE: &str = "loaded";
+
+/// The code that a process has loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct LoadedReply {
+    /// The paths of the files that hold the code.
+    pub loaded: Vec<String>,
+    /// Texts that identify code that is in none of the files, and options of the runtime.
+    #[serde(default)]
+    pub generated: Vec<String>,
+}
+
 /// A line of a reply.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -421,6 +437,8 @@ pub enum Reply {
     },
     /// The answer to `once`.
     Once(OnceReply),
+    /// The answer to `loaded`.
+    Loaded(LoadedReply),
     /// The answer to `reset`.
     Reset {
         /// The number of the case that was set up again.

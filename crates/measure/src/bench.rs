@@ -201,11 +201,17 @@ impl BenchProgram {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Reply, BenchError> {
-        let line = request.line();
-        if let Err(error) = self.requests.write_all(format!("{line}\n").as_bytes()) {
-            return Err(if error.kind() == io::ErrorKind::BrokenPipe { self.ended() } else { error.into() });
-        }
-        self.next_reply(&line, limit, interrupted)
+        self.send(request)?;
+        self.next_reply(&request.line(), limit, interrupted)
+    }
+
+    /// Sends a request without waiting for the reply.
+    pub fn send(&mut self, request: &BenchRequest) -> Result<(), BenchError> {
+        let line = format!("{}\n", request.line());
+        self.requests.write_all(line.as_bytes()).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe => self.ended(),
+            _ => error.into(),
+        })
     }
 
     /// Reads a further reply to a request that has several.

@@ -52,6 +52,7 @@ pub fn provenance(folder: &Path) -> Provenance {
         programs: BTreeMap::new(),
         toolchains: BTreeMap::new(),
         libraries: BTreeMap::new(),
+        code: None,
         tool: None,
         nodes: Vec::new(),
     }

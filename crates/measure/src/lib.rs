@@ -18,6 +18,7 @@ pub mod instructions;
 pub mod instrument;
 pub mod launcher;
 pub mod load;
+pub mod loaded_files;
 pub mod memory_map;
 pub mod own_environment;
 mod process_stat;

@@ -68,6 +68,11 @@ pub fn origin_of(program: &Path) -> ProgramOrigin {
     found
 }
 
+/// What distinguishes the content of a file: the build id of a program or library, else a digest.
+pub(crate) fn content_of(file: &Path) -> Option<String> {
+    read(file).and_then(|read| read.build_id).or_else(|| file_digest(file))
+}
+
 fn read(path: &Path) -> Option<FileOrigin> {
     // Libraries may have hundreds of megabytes, of which only the headers and a few small sections are read.
     let data = ReadCache::new(fs::File::open(path).ok()?);

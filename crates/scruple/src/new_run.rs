@@ -118,11 +118,14 @@ pub fn has_changed(path: &Path, digest: Option<&str>) -> bool {
     host::file_digest(path).as_deref() != digest
 }
 
-/// Adds a warning if the file of a program is no longer the one with which the run began.
-pub fn warn_of_changed_programs(run: &mut Run) {
+/// Adds a warning if the file of a program is no longer the one with which the run began. `loaded` are other files with
+/// code that have changed since.
+pub fn warn_of_changed_programs(run: &mut Run, loaded: &[&Path]) {
     let is_changed = |(path, digest): &(&String, &String)| has_changed(Path::new(path), Some(digest));
     let all = run.provenance.programs.iter();
-    let changed: Vec<String> = all.filter(is_changed).map(|(path, _)| format!("‘{}’", plain(path))).collect();
+    let programs = all.filter(is_changed).map(|(path, _)| path.clone());
+    let changed = programs.chain(loaded.iter().map(|path| path.display().to_string()));
+    let changed: Vec<String> = changed.map(|path| format!("‘{}’", plain(&path))).collect();
     if changed.is_empty() {
         return;
     }

@@ -171,7 +171,7 @@ impl CommandPasses {
         self.remark_on_outputs();
         self.remark_on_waiting();
         self.remark_on_cold_start(effort.warmup);
-        new_run::warn_of_changed_programs(&mut self.run);
+        new_run::warn_of_changed_programs(&mut self.run, &[]);
         self.writer.finish(&self.run);
         result
     }

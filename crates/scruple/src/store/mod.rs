@@ -274,8 +274,14 @@ impl Store {
 
     fn write_end(&self, run: &Run) -> Result<(), DatabaseFailure> {
         self.database.execute(
-            "UPDATE run SET state = $1, terms = $2, warnings = $3 WHERE id = $4",
-            &[run.state.word().into(), json(&run.terms), json(&run.warnings), run.id.clone().into()],
+            "UPDATE run SET state = $1, terms = $2, warnings = $3, provenance = $4 WHERE id = $5",
+            &[
+                run.state.word().into(),
+                json(&run.terms),
+                json(&run.warnings),
+                json(&run.provenance),
+                run.id.clone().into(),
+            ],
         )?;
         self.insert_figures(run)?;
         for (position, arm) in run.arms.iter().enumerate() {

@@ -77,6 +77,11 @@ impl RunWriter {
         }
     }
 
+    /// Returns the store, once the run has begun in it.
+    pub fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
+    }
+
     /// Returns the address of the stored run, if it is stored.
     pub fn address(&self, run: &Run) -> Option<StoreAddress> {
         self.store.as_ref().and_then(|store| store.address_of_run(&run.id))

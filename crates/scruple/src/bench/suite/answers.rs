@@ -22,6 +22,7 @@ pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
         Reply::End { .. } => "an end",
         Reply::Block { .. } => "the answer to ‘block’",
         Reply::Once(_) => "the answer to ‘once’",
+        Reply::Loaded(_) => "the answer to ‘loaded’",
         Reply::Reset { .. } => "the answer to ‘reset’",
         Reply::Bye { .. } => "the answer to ‘bye’",
     };

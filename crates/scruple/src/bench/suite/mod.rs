@@ -11,6 +11,7 @@ mod earlier_nets;
 mod few_readings;
 mod instructions;
 mod introduce;
+mod loaded_code;
 mod neighbours;
 mod prepare;
 mod programs;
@@ -39,9 +40,9 @@ use crate::store::{RunWriter, Store};
 use cases::{CaseEnd, Weighed, arm_name};
 use counting::CountingPass;
 use earlier_core::EarlierCore;
-use earlier_nets::EarlierNets;
 use instructions::InstructionPass;
 use introduce::{Introduced, Introduction};
+use loaded_code::LoadedCode;
 use neighbours::Neighbours;
 use programs::Programs;
 use scruple_core::metric::Metric;
@@ -109,7 +110,7 @@ pub struct Suite {
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     core: EarlierCore,
-    nets: EarlierNets,
+    loaded: LoadedCode,
     screen: ProgressScreen,
 }
 
@@ -145,6 +146,7 @@ impl Suite {
     ) -> Result<Suite, Fault> {
         let mut weighed = Vec::new();
         let mut declared = Declared { complete: true, ..Declared::default() };
+        let mut loaded = LoadedCode::default();
         let (opened, mut starting) = (Instant::now(), Duration::ZERO);
         let (padding, mut introduced) = (VisitOrder::new(1, run.seed).padding(0), Introduced::default());
         for (index, side) in sides.iter_mut().enumerate() {
@@ -179,6 +181,7 @@ impl Suite {
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
             let Introduction { hello, starting: started, complete, program } = introduction;
+            loaded.add_side();
             declared.complete &= complete;
             introduced.0.push(program);
             starting += started;
@@ -219,7 +222,7 @@ impl Suite {
             introduced,
             instructions: None,
             core: EarlierCore::default(),
-            nets: EarlierNets::default(),
+            loaded,
             screen: ProgressScreen { progress: Progress::hidden(), write: None },
         })
     }
@@ -227,7 +230,9 @@ impl Suite {
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
         self.core = EarlierCore::read(&store, &self.record.run.provenance.machine_class);
-        self.nets = EarlierNets::read(&store, &self.programs.sides, &self.cases, &self.record.run);
+        if self.cases.len() <= timing::MANY {
+            self.loaded.want(&self.programs.sides);
+        }
         self.record.writer = RunWriter::wait(store);
     }
 
@@ -279,7 +284,7 @@ impl Suite {
             Err(Stop::Interrupted) => RunState::Interrupted,
             Err(Stop::Failed(_)) => RunState::Failed,
         };
-        new_run::warn_of_changed_programs(&mut self.record.run);
+        new_run::warn_of_changed_programs(&mut self.record.run, &self.loaded.changed_files());
         self.record.writer.finish(&self.record.run);
         result
     }
@@ -304,7 +309,7 @@ impl Suite {
             known_iterations: &mut self.known_iterations,
             introduced: &mut self.introduced,
             core: &self.core,
-            nets: &self.nets,
+            loaded: &mut self.loaded,
             screen: &self.screen,
             neighbours: Neighbours::new(),
             began: Instant::now(),

@@ -1,14 +1,14 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
 use super::earlier_core::EarlierCore;
-use super::earlier_nets::EarlierNets;
 use super::introduce::Introduced;
+use super::loaded_code::LoadedCode;
 use super::neighbours::{CoreState, Neighbours};
 use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{
     Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
-    few_readings, readings,
+    earlier_nets, few_readings, readings,
 };
 use crate::fault::Fault;
 use scruple_core::judge;
@@ -82,7 +82,7 @@ pub(super) struct TimingPass<'a> {
     pub(super) known_iterations: &'a mut KnownIterations,
     pub(super) introduced: &'a mut Introduced,
     pub(super) core: &'a EarlierCore,
-    pub(super) nets: &'a EarlierNets,
+    pub(super) loaded: &'a mut LoadedCode,
     pub(super) screen: &'a ProgressScreen,
     pub(super) neighbours: Neighbours,
     pub(super) began: Instant,
@@ -129,7 +129,9 @@ impl TimingPass<'_> {
             }
         }
         self.core.add_to(self.cases, self.record);
-        self.nets.add_to(self.cases, self.record);
+        self.loaded.read_answers(&self.programs.interrupted);
+        self.loaded.add_to(&mut self.record.run);
+        earlier_nets::add(&self.programs.sides, self.cases, self.record);
         differing_processes::add_remarks(self.programs, self.cases, self.record);
         few_readings::add_remark(self.cases, self.record);
         Ok(())
@@ -161,6 +163,7 @@ impl TimingPass<'_> {
     /// Starts the programs of a process, and gets their cases ready.
     fn ready_process(&mut self, process: u32) -> Result<Vec<BenchProgram>, Stop> {
         let mut programs = self.start(VisitOrder::new(1, self.record.run.seed).padding(process))?;
+        self.loaded.read_answers(&self.programs.interrupted);
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         let first = !self.cases.calibrated;
@@ -232,7 +235,7 @@ impl TimingPass<'_> {
                 }
             }
         }
-        programs.into_iter().for_each(BenchProgram::finish);
+        self.loaded.finish(process, self.cases, programs);
         Ok(())
     }
 

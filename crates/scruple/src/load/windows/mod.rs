@@ -325,7 +325,7 @@ impl Loading {
 
     /// Stores the run, if the user requested that.
     pub fn keep(&mut self) {
-        new_run::warn_of_changed_programs(&mut self.run);
+        new_run::warn_of_changed_programs(&mut self.run, &[]);
         self.writer.finish(&self.run);
     }
 
