@@ -278,7 +278,13 @@ impl BenchProgram {
 
     /// Asks the program to end, waits, and returns how it ended; a program that does not end in time is killed.
     pub fn finish_within(mut self, limit: Duration) -> Option<ExitStatus> {
-        self.requests.write_all(format!("{}\n", BenchRequest::Bye.line()).as_bytes()).ok()?;
+        self.send(&BenchRequest::Bye).ok()?;
+        self.wait_for_end(limit)
+    }
+
+    /// Waits for a program that was asked to end, and returns how it ended; a program that does not end in time is
+    /// killed.
+    pub fn wait_for_end(mut self, limit: Duration) -> Option<ExitStatus> {
         let began = Instant::now();
         let mut pause = Duration::from_micros(100);
         while began.elapsed() < limit {

@@ -82,7 +82,7 @@ mod tests {
         fs::write(&one, "1").expect("a file");
         assert_eq!(Ok(both), of(&[&one, &two, &PathBuf::from("/memfd:jit (deleted)")], &none));
         let earlier = SystemTime::now() - Duration::from_secs(60);
-        assert_eq!(digest(&set(&[one.clone()]), &none, earlier), Err(UnknownCode::Changed(one)));
+        assert_eq!(digest(&BTreeSet::from([one.clone()]), &none, earlier), Err(UnknownCode::Changed(one)));
         let absent = folder.path().join("absent");
         assert_eq!(of(&[&absent], &none), Err(UnknownCode::Unreadable(absent)));
     }

@@ -3,7 +3,7 @@
 
 use crate::coverage::share;
 use crate::noise::{normal, processes};
-use scruple_core::judge::clock;
+use scruple_core::judge::earlier_runs;
 use scruple_core::stats::{bootstrap, quantile};
 
 /// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next
@@ -24,7 +24,7 @@ fn next_runs(tries: u64) {
                 let known: Vec<f64> = (0..earlier).map(|_| figures()).collect();
                 let next = figures();
                 let found = bootstrap::median_of_amounts(&run(), 0.95, 1).expect("five processes");
-                let (low, high) = clock::usual(&known, found.estimate);
+                let (low, high) = earlier_runs::range(&known, found.estimate);
                 (found.interval.low.min(low)..=found.interval.high.max(high)).contains(&next)
             });
             println!(

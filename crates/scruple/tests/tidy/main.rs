@@ -19,7 +19,10 @@ const LONGER: [(&str, &str); 4] = [
     ("sdk/c/scruple.h", "a header that is copied into other people's programs must be one file"),
     ("sdk/guile/scruple.scm", "a module that is copied beside other people's programs must be one file"),
     ("sdk/js/scruple.mjs", "a module that is copied beside other people's programs must be one file"),
-    ("sdk/python/scruple_bench.py", "a module that is copied beside other people's programs must be one file"),
+    (
+        "sdk/python/scruple_bench.py",
+        "a module that is copied beside other people's programs must be one file",
+    ),
 ];
 
 /// Words that the glossary must explain, in addition to those of the code's closed sets.

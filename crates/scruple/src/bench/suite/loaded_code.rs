@@ -13,12 +13,24 @@ use std::time::{Duration, SystemTime};
 /// The time within which a program must say which code it has loaded.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What the programs of a suite have loaded.
+/// The time within which a process must end.
+const END: Duration = Duration::from_secs(2);
+
+/// What the programs of a suite have loaded. Their processes answer and end while the next ones start, which is not
+/// timed and takes long in some languages.
 #[derive(Default)]
 pub(super) struct LoadedCode {
     sides: Vec<LoadedBySide>,
     /// The processes that have been asked, each with its side.
     asked: Vec<(usize, BenchProgram)>,
+    /// The processes that were told to end.
+    ending: Vec<BenchProgram>,
+}
+
+impl Drop for LoadedCode {
+    fn drop(&mut self) {
+        self.wait_for_ends();
+    }
 }
 
 /// What one program has loaded, in all its processes that were asked.
@@ -59,7 +71,7 @@ impl LoadedCode {
         }
     }
 
-    /// Ends the processes that have just been timed. Asks the first ones before, without waiting for what they answer.
+    /// Tells the processes to end that have just been timed, or asks them, without waiting for either.
     pub(super) fn finish(&mut self, process: u32, cases: &Cases, programs: Vec<BenchProgram>) {
         for (place, mut program) in programs.into_iter().enumerate() {
             let of_case = || cases.weighed.iter().find(|weighed| weighed.place == place);
@@ -71,13 +83,25 @@ impl LoadedCode {
                         Err(error) => side.unknown = Some(error.to_string()),
                     }
                 }
-                _ => program.finish(),
+                _ if program.send(&BenchRequest::Bye).is_ok() => self.ending.push(program),
+                _ => {}
             }
         }
     }
 
-    /// Reads the answers of the processes that were asked, and ends them.
-    pub(super) fn read_answers(&mut self, interrupted: &AtomicBool) {
+    /// Waits for the ends and the answers of the processes that were told to end, or asked.
+    pub(super) fn wait(&mut self, interrupted: &AtomicBool) {
+        self.read_answers(interrupted);
+        self.wait_for_ends();
+    }
+
+    fn wait_for_ends(&mut self) {
+        for program in self.ending.drain(..) {
+            program.wait_for_end(END);
+        }
+    }
+
+    fn read_answers(&mut self, interrupted: &AtomicBool) {
         for (index, mut program) in self.asked.drain(..) {
             let Some(side) = self.sides.get_mut(index) else { continue };
             match program.next_reply(&BenchRequest::Loaded.line(), LIMIT, interrupted) {
@@ -89,7 +113,9 @@ impl LoadedCode {
                 Err(BenchError::Interrupted) => side.wanted = false,
                 Err(error) => side.unknown = Some(error.to_string()),
             }
-            program.finish();
+            if program.send(&BenchRequest::Bye).is_ok() {
+                self.ending.push(program);
+            }
         }
     }
 

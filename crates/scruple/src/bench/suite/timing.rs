@@ -129,7 +129,7 @@ impl TimingPass<'_> {
             }
         }
         self.core.add_to(self.cases, self.record);
-        self.loaded.read_answers(&self.programs.interrupted);
+        self.loaded.wait(&self.programs.interrupted);
         self.loaded.add_to(&mut self.record.run);
         earlier_nets::add(&self.programs.sides, self.cases, self.record);
         differing_processes::add_remarks(self.programs, self.cases, self.record);
@@ -163,7 +163,7 @@ impl TimingPass<'_> {
     /// Starts the programs of a process, and gets their cases ready.
     fn ready_process(&mut self, process: u32) -> Result<Vec<BenchProgram>, Stop> {
         let mut programs = self.start(VisitOrder::new(1, self.record.run.seed).padding(process))?;
-        self.loaded.read_answers(&self.programs.interrupted);
+        self.loaded.wait(&self.programs.interrupted);
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         let first = !self.cases.calibrated;

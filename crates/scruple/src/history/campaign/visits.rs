@@ -12,6 +12,7 @@ use crate::versions::build_process::append_to_log;
 use crate::versions::subjects::SubjectTemplate;
 use scruple_core::history::VersionState;
 use scruple_core::metric::{Pass, metric};
+use scruple_core::protocol::tells_skip;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch};
@@ -119,14 +120,15 @@ impl Visits<'_> {
             Err(Stop::Failed(fault)) => return self.without_cases(index, subject, fault.message),
             Ok(cases) => cases,
         };
-        let failed = cases.iter().filter_map(|case| Some((&case.arm.name, case.failed.as_ref()?)));
-        if let Some((name, why)) = failed.clone().next()
-            && failed.count() == cases.len()
+        let ended = cases.iter().filter_map(|case| Some((&case.arm.name, case.failed.as_ref()?)));
+        let (skipped, failed): (Vec<_>, Vec<_>) = ended.partition(|(_, why)| tells_skip(why));
+        // A version at which every case is skipped has not failed.
+        if let Some((name, why)) = failed.first()
+            && skipped.len() + failed.len() == cases.len()
         {
-            let why = format!(
-                "every case of ‘{}’ failed, such as ‘{name}’: {why}",
-                self.scope.subjects[subject].name
-            );
+            let skips = if skipped.is_empty() { "" } else { " or was skipped" };
+            let program = &self.scope.subjects[subject].name;
+            let why = format!("every case of ‘{program}’ failed{skips}, such as ‘{name}’: {why}");
             return self.without_cases(index, subject, why);
         }
         for case in cases {

@@ -103,6 +103,25 @@ fn a_case_that_fails_is_recorded_and_a_program_without_cases_is_passed_over() {
 }
 
 #[test]
+fn a_version_at_which_every_case_is_skipped_has_not_failed() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let commit = |title: &str, cases: &[&str]| commit_cases(&place, &repository, title, cases);
+    let (skips, dies) =
+        (r#"{"name":"here","cost":50,"does":"skip"}"#, r#"{"name":"bad","cost":50,"does":"die"}"#);
+    commit("whole", &[r#"{"name":"here","cost":50}"#]);
+    commit("skipped", &[skips]);
+    commit("neither", &[skips, dies]);
+    let answer = take(&place, &["--rounds", "3", "--bench", "--", "./bench"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let recorded = place.recorded();
+    assert_eq!(recorded.states(), ["built", "built", "run-failed"]);
+    assert_eq!(recorded.absent("skipped", "here", "time.wall"), "skipped: no such device");
+    let why = recorded.version("neither")["why"].as_str().unwrap_or("").to_owned();
+    assert!(why.starts_with("every case of ‘./bench’ failed or was skipped, such as ‘bad’: "), "{why}");
+}
+
+#[test]
 fn commands_and_bench_programs_of_the_configuration_are_weighed_together() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
