@@ -1,30 +1,18 @@
 //! Goroutines: each has a stack of its own.
 
-use crate::harness::{Workshop, of, paths, skip};
+use crate::harness::{Workshop, of, paths};
 use scruple_measure::calltree::Profile;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-/// Compiles a program in Go; `None` without Go.
-fn compile(workshop: &Workshop, source: &str, flags: &[&str]) -> Option<PathBuf> {
-    let program = workshop.path().join(source.trim_end_matches(".go"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs").join(source);
-    let mut build = Command::new("go");
-    build.arg("build").args(flags).arg("-o").arg(&program).arg(source);
-    let built = build.output().is_ok_and(|output| output.status.success());
-    if !built {
-        skip("go is not installed");
-    }
-    built.then_some(program)
-}
-
-/// The contexts of a function of the program: the program's own functions on the path, and the number of calls.
+/// The contexts of a function of the program, sorted: the program's own functions on the path, and the number of calls.
 fn own_paths(tree: &Profile, name: &str) -> Vec<(String, u64)> {
     let own = |(path, calls): (String, u64)| {
         let words = path.split(' ').filter_map(|word| word.strip_prefix("main."));
         (words.collect::<Vec<_>>().join(" "), calls)
     };
-    paths(tree, &format!("main.{name}")).into_iter().map(own).collect()
+    let mut all: Vec<_> = paths(tree, &format!("main.{name}")).into_iter().map(own).collect();
+    all.sort();
+    all
 }
 
 fn check(tree: &Profile) {
@@ -37,22 +25,18 @@ fn check(tree: &Profile) {
     assert_eq!(own_paths(tree, "leave"), [one("main ends quits leave", 20)]);
     assert_eq!(own_paths(tree, "one"), [one("main many one", 1000)]);
     assert_eq!(own_paths(tree, "add"), [one("main many one add", 1000)]);
-    let mut leaves = own_paths(tree, "leaf");
-    leaves.sort();
-    let expected = [
+    let leaves = [
         one("main grow deep descend leaf", 1000),
         one("main many one add leaf", 1000),
         one("main pulls sequence leaf", 40),
     ];
-    assert_eq!(leaves, expected);
-    let mut after = own_paths(tree, "after");
-    after.sort();
-    let expected = [
+    assert_eq!(own_paths(tree, "leaf"), leaves);
+    let after = [
         one("main panics attempts after", 50),
         one("main pool collect after", 300),
         one("main pulls after", 40),
     ];
-    assert_eq!(after, expected);
+    assert_eq!(own_paths(tree, "after"), after);
     // Chance decides below which function a timer fires.
     assert_eq!(own_paths(tree, "timed"), [one("timed", 1)]);
     // What is executed on a thread's own stack belongs to the goroutine that needs it.
@@ -63,13 +47,15 @@ fn check(tree: &Profile) {
 #[test]
 fn goroutines_are_called_by_the_functions_that_start_them() {
     let Some(workshop) = Workshop::new() else { return };
-    let Some(program) = compile(&workshop, "goroutine_tree.go", &[]) else { return };
+    let Some(program) = workshop.compile_go(Path::new("goroutine_tree.go"), 23, &[]) else { return };
     check(&workshop.tree(&program, &[]));
 }
 
 #[test]
 fn goroutines_of_a_stripped_program_have_the_same_tree() {
     let Some(workshop) = Workshop::new() else { return };
-    let Some(program) = compile(&workshop, "goroutine_tree.go", &["-ldflags=-s -w"]) else { return };
+    let Some(program) = workshop.compile_go(Path::new("goroutine_tree.go"), 23, &["-ldflags=-s -w"]) else {
+        return;
+    };
     check(&workshop.tree(&program, &[]));
 }

@@ -60,6 +60,23 @@ impl Workshop {
         output
     }
 
+    /// Compiles a program in Go, of this file or of the test programs, that needs Go 1.`since`; `None` if there is none.
+    pub fn compile_go(&self, source: &Path, since: u32, flags: &[&str]) -> Option<PathBuf> {
+        let version = Command::new("go").args(["env", "GOVERSION"]).output();
+        let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        let minor = |text: String| text.trim().strip_prefix("go1.")?.split('.').next()?.parse::<u32>().ok();
+        if version.ok().and_then(minor).is_none_or(|minor| minor < since) {
+            skip(&format!("Go 1.{since} or later is not installed"));
+            return None;
+        }
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs").join(source);
+        let program = self.path().join(source.file_stem().unwrap());
+        let mut build = Command::new("go");
+        build.arg("build").args(flags).arg("-o").arg(&program).arg(source);
+        assert!(build.status().unwrap().success(), "{build:?}");
+        Some(program)
+    }
+
     fn command(&self, words: &[OsString]) -> Command {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).env_clear().stdin(Stdio::null()).current_dir(self.path());

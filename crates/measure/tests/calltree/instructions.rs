@@ -58,13 +58,7 @@ fn python_with_its_random_hashes_counts_the_same_twice() {
 #[test]
 fn counts_of_goroutines_that_allocate_vary_little() {
     let Some(workshop) = Workshop::new() else { return };
-    let program = workshop.path().join("goroutines");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs/goroutines.go");
-    let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(source).output();
-    if !built.is_ok_and(|output| output.status.success()) {
-        skip("go is not installed");
-        return;
-    }
+    let Some(program) = workshop.compile_go(Path::new("goroutines.go"), 18, &[]) else { return };
     let count = || count(&workshop, &program, &[], &[("PATH", "/usr/bin:/bin")]).unwrap();
     let counts = [count(), count(), count(), count()];
     let (least, most) =

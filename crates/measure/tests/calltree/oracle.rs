@@ -120,19 +120,11 @@ fn functions_of_a_stripped_program_have_the_counts_of_the_unstripped_one() {
 #[test]
 fn functions_of_a_stripped_go_program_have_their_names() {
     let Some(workshop) = Workshop::new() else { return };
-    if Command::new("go").arg("version").output().is_err() {
-        skip("go is not installed");
-        return;
-    }
     let source = workshop.path().join("stripped.go");
     let text = "package main\n\n//go:noinline\nfunc score(n int) int { s := 0; for i := 0; i < n; i++ { s += i ^ n }; \
                 return s }\n\nfunc main() { t := 0; for i := 0; i < 300; i++ { t += score(40) }; if t == 1 { panic(t) } }\n";
     std::fs::write(&source, text).unwrap();
-    let program = workshop.path().join("stripped");
-    let mut build = Command::new("go");
-    build.args(["build", "-ldflags=-s -w", "-o"]).arg(&program).arg(&source);
-    build.env("CGO_ENABLED", "0");
-    assert!(build.status().unwrap().success());
+    let Some(program) = workshop.compile_go(&source, 18, &["-ldflags=-s -w"]) else { return };
     let tree = workshop.tree(&program, &[]);
     let score = of(&tree, "main.score");
     assert_eq!((score.calls, score.inclusive), (300, score.own));
