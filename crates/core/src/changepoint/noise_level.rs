@@ -26,9 +26,8 @@ pub(super) fn deviations(values: &[f64], floor: f64) -> Vec<f64> {
     let mut starts = vec![0];
     split(&logs, 0, &mut starts);
     let ends = starts.iter().skip(1).copied().chain([values.len()]);
-    let parts: Vec<(usize, usize)> = starts.iter().copied().zip(ends).collect();
     let mut all = vec![floor; values.len()];
-    for (start, end) in parts {
+    for (start, end) in starts.iter().copied().zip(ends) {
         let deviation = variogram(&values[start..end], 1).sqrt().max(floor);
         let reach = if deviation.is_finite() { BESIDE } else { 0 };
         let near = start.saturating_sub(reach)..(end + reach).min(values.len());

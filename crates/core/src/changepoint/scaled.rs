@@ -160,8 +160,7 @@ impl Scaled {
             let scale = self.scales[place].max(self.scales[place + lag]);
             ((self.values[place + lag] - self.values[place]) / scale).abs()
         };
-        let apart: Vec<f64> = (0..self.len() - lag).map(apart).collect();
-        (1.4826 * median(&apart)).powi(2) / 2.0
+        half_variance((0..self.len() - lag).map(apart))
     }
 }
 
@@ -176,6 +175,10 @@ fn least_step(values: &[f64]) -> f64 {
 /// Half the robust variance of differences between values `lag` apart: the variance of the noise that does not persist
 /// over `lag` values.
 pub(super) fn variogram(values: &[f64], lag: usize) -> f64 {
-    let apart: Vec<f64> = values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()).collect();
-    (1.4826 * median(&apart)).powi(2) / 2.0
+    half_variance(values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()))
+}
+
+/// Half the robust variance of differences with these absolute values.
+fn half_variance(apart: impl Iterator<Item = f64>) -> f64 {
+    (1.4826 * median(&apart.collect::<Vec<f64>>())).powi(2) / 2.0
 }

@@ -87,9 +87,6 @@ fn beyond(interval: Interval, gathered: &GatheredSeries, from: f64) -> bool {
 
 /// The effect between the levels of two versions; `None` where they have the same level. `beyond` says whether an
 /// interval of the ratio shows a difference.
-///
-/// A slow drift belongs to the effect. There is no interval then, because how exactly the drift is known is not
-/// estimated, and the versions surely differ only if the steps between them lead in the same direction.
 fn of_levels(
     judged: &JudgedSeries,
     from: usize,
@@ -98,15 +95,7 @@ fn of_levels(
 ) -> Option<VersionEffect> {
     let found = LevelDifference::between(judged, from, to)?;
     let interval = found.interval().map(f64::exp);
-    let drifts = judged.steps.drift.is_some();
-    (found.whole() != 0.0).then(|| VersionEffect {
-        from,
-        to,
-        ratio: found.whole().exp(),
-        interval: (!drifts).then_some(interval),
-        surely: beyond(interval) && found.agrees(),
-        levels: Some(found.levels),
-    })
+    found.effect(found.whole().exp(), interval, beyond(interval))
 }
 
 /// The effect between the levels of two versions whose levels are not logarithms; `None` where they have the same
@@ -114,25 +103,22 @@ fn of_levels(
 fn of_differences(judged: &JudgedSeries, from: usize, to: usize) -> Option<VersionEffect> {
     let found = LevelDifference::between(judged, from, to)?;
     let interval = found.interval();
-    let drifts = judged.steps.drift.is_some();
-    (found.whole() != 0.0).then(|| VersionEffect {
-        from,
-        to,
-        ratio: if found.whole() > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY },
-        interval: (!drifts).then_some(interval),
-        surely: !interval.contains(0.0) && found.agrees(),
-        levels: Some(found.levels),
-    })
+    let ratio = if found.whole() > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
+    found.effect(ratio, interval, !interval.contains(0.0))
 }
 
 /// The difference between the levels of two versions, on the scale of the levels.
 struct LevelDifference {
+    /// The versions.
+    versions: [usize; 2],
     /// The levels, with the drift, in the unit of the metric.
     levels: [f64; 2],
     /// What the steps between the versions add.
     steps: f64,
     /// What the slow drift adds.
     drift: f64,
+    /// Whether the series drifts at all.
+    drifts: bool,
     /// Half the width of the interval of `steps`.
     error: f64,
 }
@@ -148,7 +134,8 @@ impl LevelDifference {
         let drift = judged.steps.drift_at(late) - judged.steps.drift_at(early);
         let (old, new) = (judged.steps.levels[old], judged.steps.levels[new]);
         let error = normal::student(LEVEL, FEW) * new.1.hypot(old.1);
-        Some(LevelDifference { levels, steps: new.0 - old.0, drift, error })
+        let drifts = judged.steps.drift.is_some();
+        Some(LevelDifference { versions: [from, to], levels, steps: new.0 - old.0, drift, drifts, error })
     }
 
     fn whole(&self) -> f64 {
@@ -157,6 +144,23 @@ impl LevelDifference {
 
     fn interval(&self) -> Interval {
         Interval { low: self.steps - self.error, high: self.steps + self.error, level: LEVEL }
+    }
+
+    /// The effect with this ratio and interval; `None` where the levels are the same. `beyond` says whether the interval
+    /// shows a difference.
+    ///
+    /// A slow drift belongs to the effect. There is no interval then, because how exactly the drift is known is not
+    /// estimated, and the versions surely differ only if the steps between them lead in the same direction.
+    fn effect(&self, ratio: f64, interval: Interval, beyond: bool) -> Option<VersionEffect> {
+        let [from, to] = self.versions;
+        (self.whole() != 0.0).then(|| VersionEffect {
+            from,
+            to,
+            ratio,
+            interval: (!self.drifts).then_some(interval),
+            surely: beyond && self.agrees(),
+            levels: Some(self.levels),
+        })
     }
 
     /// Whether the steps lead in the direction of the whole difference.
