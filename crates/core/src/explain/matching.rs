@@ -43,8 +43,8 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and name, where a file may be in another folder, then by the name without template arguments, then by the similarity of code,
-    /// callers, calls and name.
+    /// Matches functions by file and name, where a file may be in another folder, then by the name without template
+    /// arguments, then by the similarity of code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
@@ -201,8 +201,7 @@ fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a
 
 /// The number of parts with which both paths end.
 fn common_end(one: &str, other: &str) -> usize {
-    let parts = |path: &'_ str| path.rsplit(['/', ' ']).map(str::to_owned).collect::<Vec<_>>();
-    parts(one).iter().zip(&parts(other)).take_while(|(a, b)| a == b).count()
+    one.rsplit(['/', ' ']).zip(other.rsplit(['/', ' '])).take_while(|(a, b)| a == b).count()
 }
 
 /// What one tree says of its keys.

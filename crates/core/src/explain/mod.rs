@@ -17,7 +17,7 @@ mod noise;
 pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDifference, PartKind, explain};
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
-pub use names::{group, is_allocator, is_library, normal};
+pub use names::{NameBracket, NestedLetter, group, is_allocator, is_library, nested, normal};
 pub use noise::mean_with_spread;
 
 use crate::harmless_text::plain;

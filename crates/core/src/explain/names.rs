@@ -127,21 +127,66 @@ fn haskell(name: &str) -> Option<String> {
     is_local.then(|| format!("{module}_(local){end}"))
 }
 
+/// A bracket of a demangled name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameBracket {
+    /// The begin of the arguments of a template.
+    OpensTemplate,
+    /// Their end.
+    ClosesTemplate,
+    /// The begin of a list of parameters.
+    OpensParameters,
+    /// Its end.
+    ClosesParameters,
+}
+
+/// A letter of a demangled name, and where it is. A bracket is outside of what it encloses.
+#[derive(Clone, Copy, Debug)]
+pub struct NestedLetter {
+    /// The letter.
+    pub letter: char,
+    /// The number of lists of template arguments that enclose it.
+    pub templates: usize,
+    /// The number of lists of parameters that enclose it.
+    pub parameters: usize,
+    /// The bracket that it is.
+    pub bracket: Option<NameBracket>,
+}
+
+/// The letters of a demangled name, and the numbers of lists of template arguments and of parameters that do not end.
+pub fn nested(name: &str) -> (Vec<NestedLetter>, [usize; 2]) {
+    let (mut templates, mut parameters, mut before) = (0_usize, 0_usize, ' ');
+    let letters = name.char_indices().map(|(at, letter)| {
+        let rest = &name[at + letter.len_utf8()..];
+        let is_operator = name[..at].ends_with("operator") || name[..at].ends_with("operator<");
+        let follows_name = before.is_alphanumeric() || before == '_';
+        let is_name = rest.starts_with(')') || rest.starts_with("anonymous namespace)");
+        let bracket = match letter {
+            '<' if templates > 0 || (follows_name && !is_operator) => Some(NameBracket::OpensTemplate),
+            '>' if templates > 0 && before != '-' => Some(NameBracket::ClosesTemplate),
+            '(' if parameters > 0 || !is_name => Some(NameBracket::OpensParameters),
+            ')' if parameters > 0 => Some(NameBracket::ClosesParameters),
+            _ => None,
+        };
+        before = letter;
+        templates -= usize::from(bracket == Some(NameBracket::ClosesTemplate));
+        parameters -= usize::from(bracket == Some(NameBracket::ClosesParameters));
+        let nested = NestedLetter { letter, templates, parameters, bracket };
+        templates += usize::from(bracket == Some(NameBracket::OpensTemplate));
+        parameters += usize::from(bracket == Some(NameBracket::OpensParameters));
+        nested
+    });
+    let letters = letters.collect();
+    (letters, [templates, parameters])
+}
+
 /// The name without the arguments of templates and generics, which all instances share.
 pub fn group(name: &str) -> String {
-    let mut out = String::new();
-    let (mut depth, mut before) = (0_u32, ' ');
-    for (at, letter) in name.char_indices() {
-        let is_operator = name[..at].ends_with("operator") || name[..at].ends_with("operator<");
-        match letter {
-            '<' if depth > 0 || ((before.is_alphanumeric() || before == '_') && !is_operator) => depth += 1,
-            '>' if depth > 0 && before != '-' => depth -= 1,
-            _ if depth == 0 => out.push(letter),
-            _ => {}
-        }
-        before = letter;
-    }
-    if depth == 0 && !out.is_empty() { out } else { name.to_owned() }
+    let (letters, [open, _]) = nested(name);
+    let of_template = [Some(NameBracket::OpensTemplate), Some(NameBracket::ClosesTemplate)];
+    let is_shared = |at: &&NestedLetter| at.templates == 0 && !of_template.contains(&at.bracket);
+    let out: String = letters.iter().filter(is_shared).map(|at| at.letter).collect();
+    if open == 0 && !out.is_empty() { out } else { name.to_owned() }
 }
 
 /// Whether a function belongs to the library of its language, by its demangled name.

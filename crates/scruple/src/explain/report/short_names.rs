@@ -1,5 +1,7 @@
 //! Shortens demangled names of functions, so that a sentence with several of them can be read.
 
+use scruple_core::explain::{NameBracket, NestedLetter, nested};
+
 /// The length up to which a name stays as it is, in characters.
 const LONG: usize = 80;
 
@@ -14,46 +16,24 @@ pub fn short(name: &str) -> String {
 
 /// The name with template arguments down to this depth, and with or without parameters.
 fn shortened(name: &str, depth: usize, parameters: bool) -> String {
+    let (letters, open) = nested(name);
+    if open != [0, 0] {
+        return name.to_owned();
+    }
+    let is_visible = |at: &&NestedLetter| at.templates <= depth && (parameters || at.parameters == 0);
     let mut out = String::new();
-    let (mut templates, mut parentheses, mut before) = (0_usize, 0_usize, ' ');
-    for (at, letter) in name.char_indices() {
-        let rest = &name[at + letter.len_utf8()..];
-        let is_operator = name[..at].ends_with("operator") || name[..at].ends_with("operator<");
-        let is_hidden = templates > depth || (parentheses > 0 && !parameters);
-        let opens = match letter {
-            '<' if templates > 0 || ((before.is_alphanumeric() || before == '_') && !is_operator) => {
-                templates += 1;
-                templates > depth
-            }
-            '(' if parentheses > 0
-                || !(rest.starts_with(')') || rest.starts_with("anonymous namespace)")) =>
-            {
-                parentheses += 1;
-                !parameters
-            }
+    for at in letters.iter().filter(is_visible) {
+        out.push(at.letter);
+        let hides = match at.bracket {
+            Some(NameBracket::OpensTemplate) => at.templates == depth,
+            Some(NameBracket::OpensParameters) => !parameters,
             _ => false,
         };
-        let closes = match letter {
-            '>' if templates > 0 && before != '-' => {
-                templates -= 1;
-                true
-            }
-            ')' if parentheses > 0 => {
-                parentheses -= 1;
-                true
-            }
-            _ => false,
-        };
-        let is_hidden_still = templates > depth || (parentheses > 0 && !parameters);
-        if !is_hidden || (closes && !is_hidden_still) {
-            out.push(letter);
-        }
-        if opens && !is_hidden {
+        if hides {
             out.push('…');
         }
-        before = letter;
     }
-    if templates == 0 && parentheses == 0 { out } else { name.to_owned() }
+    out
 }
 
 #[cfg(test)]
