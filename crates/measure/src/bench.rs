@@ -25,6 +25,9 @@ const LONGEST_LINE: usize = 64 << 20;
 /// The number of bytes that are kept from the end of standard error.
 const TAIL: usize = 4096;
 
+/// The time within which a program must end after it was asked to.
+pub const END: Duration = Duration::from_secs(2);
+
 /// A running bench program.
 #[derive(Debug)]
 pub struct BenchProgram {
@@ -273,7 +276,7 @@ impl BenchProgram {
 
     /// Asks the program to end, and kills it if it does not end soon.
     pub fn finish(self) {
-        self.finish_within(Duration::from_secs(2));
+        self.finish_within(END);
     }
 
     /// Asks the program to end, waits, and returns how it ended; a program that does not end in time is killed.

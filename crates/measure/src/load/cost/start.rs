@@ -50,14 +50,14 @@ pub enum ServerError {
     #[error("something already listens at {0}: end it, or load it as it is, without a command after ‘--’")]
     Occupied(String),
     /// The server ended before it accepted a connection.
-    #[error("the server ended ({how}) before it accepted a connection at {address}{said}")]
+    #[error("the server ended ({how}) before it accepted a connection at {address}{output}")]
     Ended {
         /// How the server ended, in words.
         how: String,
         /// The address at which a connection was expected.
         address: String,
-        /// The last lines of the server's output, indented.
-        said: String,
+        /// The end of the server's output, as the end of a sentence; empty if there was none.
+        output: String,
     },
     /// The first process ended with success, as that of a server that goes into the background, but left none there.
     #[error(
@@ -115,7 +115,7 @@ impl ServerCommand {
     ) -> Result<StartedServer, ServerError> {
         match self.start_with_stderr(target, patience, interrupted, Stdio::null()) {
             Err(ServerError::Ended { how, address, .. }) => {
-                Err(ServerError::Ended { how, address, said: self.last_lines() })
+                Err(ServerError::Ended { how, address, output: self.last_lines() })
             }
             other => other,
         }
@@ -206,7 +206,7 @@ impl ServerCommand {
             // The first process of a server that goes into the background ends with success.
             if let Some(status) = server.status() {
                 if !status.success() {
-                    return Err(ServerError::Ended { how: how(status), address, said: String::new() });
+                    return Err(ServerError::Ended { how: how(status), address, output: String::new() });
                 }
                 let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
                 let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(pid));
@@ -220,7 +220,7 @@ impl ServerCommand {
             std::thread::sleep(Duration::from_millis(5));
         }
         match server.status() {
-            Some(status) => Err(ServerError::Ended { how: how(status), address, said: String::new() }),
+            Some(status) => Err(ServerError::Ended { how: how(status), address, output: String::new() }),
             None => Err(ServerError::NotAccepting { seconds: patience.as_secs(), address }),
         }
     }

@@ -46,9 +46,9 @@ pub(super) fn add(sides: &[BenchSide], cases: &Cases, record: &mut SuiteRecord) 
 }
 
 /// What must be equal in two runs of the same code under the same conditions.
-fn conditions(provenance: &Provenance) -> (Option<&str>, [BTreeMap<String, String>; 3]) {
+fn conditions(provenance: &Provenance) -> (Option<&str>, [&BTreeMap<String, String>; 3]) {
     let Provenance { programs, libraries, environment, code, .. } = provenance;
-    (code.as_deref(), [programs.clone(), libraries.clone(), environment.clone()])
+    (code.as_deref(), [programs, libraries, environment])
 }
 
 fn is_same(now: &Arm, then: &Arm) -> bool {

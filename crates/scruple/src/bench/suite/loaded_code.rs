@@ -3,7 +3,7 @@
 use super::{BenchSide, Cases};
 use scruple_core::protocol::{BenchRequest, LoadedReply, Reply, TELLS_CODE};
 use scruple_core::run::Run;
-use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::bench::{BenchError, BenchProgram, END};
 use scruple_measure::loaded_files::{self, UnknownCode};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,6 @@ use std::time::{Duration, SystemTime};
 
 /// The time within which a program must say which code it has loaded.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The time within which a process must end.
-const END: Duration = Duration::from_secs(2);
 
 /// What the programs of a suite have loaded. Their processes answer and end while the next ones start, which is not
 /// timed and takes long in some languages.
