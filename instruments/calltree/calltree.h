@@ -232,6 +232,7 @@ VG_REGPARM(3) void on_call_by_address(CallSite *site, Addr sp, Addr target);
 VG_REGPARM(1) void on_return(Addr sp);
 VG_REGPARM(1) void on_other_function(const UChar *registers);
 VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers);
+VG_REGPARM(2) void on_jump_inside(CallSite *place, const UChar *registers);
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
 VG_REGPARM(3) void on_other_stack(Addr sp, Addr g, UWord returns);
 VG_REGPARM(1) void on_new_goroutine(Addr g);

@@ -280,6 +280,11 @@ VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers) {
     go_to(entry, value_in(registers, sp_register), True);
 }
 
+/* A jump into the middle of another function. */
+VG_REGPARM(2) void on_jump_inside(CallSite *place, const UChar *registers) {
+    go_to(place, value_in(registers, sp_register), False);
+}
+
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second) {
     /* An allocator that calls this one is already counted. */
     if (current.allocating) return;

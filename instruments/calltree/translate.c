@@ -30,6 +30,24 @@ static const UInt bytes_of_call = 0;
 #error "where arguments and results are passed is known for amd64 and arm64 only"
 #endif
 
+#if defined(VGA_amd64)
+/* Whether the bytes before an address can be an instruction that calls. */
+static Bool may_follow_call(Addr address) {
+    const UChar *end = (const UChar *)address;
+    /* What is on the page before may not be readable. */
+    if (address % VKI_PAGE_SIZE < 8 || end[-5] == 0xe8) return True;
+    for (Int length = 2; length <= 7; length++)
+        if (end[-length] == 0xff && (end[1 - length] >> 3 & 7) == 2) return True;
+    return False;
+}
+#else
+static Bool may_follow_call(Addr address) {
+    if (address % VKI_PAGE_SIZE < 4) return True;
+    UInt before = *(const UInt *)(address - 4);
+    return (before & 0xfc000000) == 0x94000000 || (before & 0xfefff000) == 0xd63f0000;
+}
+#endif
+
 static IRExpr *value_of(IRSB *out, IRType type, IRExpr *expression) {
     IRTemp value = newIRTemp(out->tyenv, type);
     addStmtToIRSB(out, IRStmt_WrTmp(value, expression));
@@ -68,29 +86,75 @@ static IRDirty *dirty(const HChar *name, void *helper, IRExpr **arguments) {
     return unsafeIRDirty_0_N(registers, name, VG_(fnptr_to_fnentry)(helper), arguments);
 }
 
-/* Calls a helper if this block is not in the shadow stack's current function. The helper's arguments cost little,
- * because they are constants and the place of the registers: values would be determined even if it is not called. */
-static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Function *function, Bool is_entry, ULong key) {
-    IRExpr *present = load(out, base, &now.key);
-    IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
-    IRDirty *call;
-    if (is_entry) {
-        CallSite *entry = take(sizeof *entry);
-        entry->function = function;
-        call = dirty("on_entry", on_entry, mkIRExprVec_2(mkIRExpr_HWord((HWord)entry), IRExpr_GSPTR()));
-    } else {
-        call = dirty("on_other_function", on_other_function, mkIRExprVec_1(IRExpr_GSPTR()));
-    }
+/* A helper that reads the guest's registers, because their values would be determined even if it is not called. */
+static IRDirty *reads_registers(const VexGuestLayout *layout, IRDirty *call) {
     sp_register = layout->offset_SP;
     ip_register = layout->offset_IP;
-    call->guard = differs;
     call->nFxState = 2;
     VG_(memset)(call->fxState, 0, sizeof call->fxState);
     call->fxState[0].fx = call->fxState[1].fx = Ifx_Read;
     call->fxState[0].offset = sp_register;
     call->fxState[1].offset = ip_register;
     call->fxState[0].size = call->fxState[1].size = sizeof(Addr);
-    addStmtToIRSB(out, IRStmt_Dirty(call));
+    return call;
+}
+
+static CallSite *place_in(Function *function) {
+    CallSite *place = take(sizeof *place);
+    place->function = function;
+    return place;
+}
+
+/* Calls a helper if this block is not in the shadow stack's current function. */
+static void check(IRSB *out, IRExpr *base, const VexGuestLayout *layout, Function *function, Bool is_entry, ULong key) {
+    IRExpr *present = load(out, base, &now.key);
+    IRExpr *differs = value_of(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, IRExpr_Const(IRConst_U64(key)), present));
+    IRDirty *call =
+        is_entry ? dirty("on_entry", on_entry, mkIRExprVec_2(mkIRExpr_HWord((HWord)place_in(function)), IRExpr_GSPTR()))
+                 : dirty("on_other_function", on_other_function, mkIRExprVec_1(IRExpr_GSPTR()));
+    call->guard = differs;
+    addStmtToIRSB(out, IRStmt_Dirty(reads_registers(layout, call)));
+}
+
+#define TARGETS 65536
+
+/* The addresses to which a function jumps in itself. An entry may be overwritten: that costs a check. */
+static struct {
+    Addr address;
+    const Function *function;
+} targets[TARGETS];
+
+static UWord target_slot(Addr address) {
+    return (address ^ (address >> 16)) % TARGETS;
+}
+
+/* Whether the block at an address is entered only from its own function, so that it needs no check: the function jumps
+ * there itself, no call returns there, and it is no place at which another function continues. Those are functions'
+ * beginnings, landing pads of exceptions, which no other code of the function jumps to, and all blocks of GHC and Go. */
+static Bool is_inner(Addr block, const Function *function) {
+    UWord slot = target_slot(block);
+    Bool continues_elsewhere = function->object->is_ghc || function->object->is_go;
+    return targets[slot].address == block && targets[slot].function == function && !continues_elsewhere
+           && !may_follow_call(block);
+}
+
+/* Notes a jump to a fixed address. If that is in the middle of another function, whose block may have no check, a helper
+ * is called if the jump is made. `guard` is NULL if it is always made. */
+static void note_jump(IRSB *out, const VexGuestLayout *layout, const Function *from, Addr target, IRExpr *guard) {
+    Function *function;
+    Object *object;
+    Bool is_entry;
+    if (code_at(target, &function, &is_entry, &object) != CODE_KNOWN || is_entry) return;
+    if (function == from) {
+        UWord slot = target_slot(target);
+        targets[slot].address = target;
+        targets[slot].function = function;
+        return;
+    }
+    IRDirty *call =
+        dirty("on_jump_inside", on_jump_inside, mkIRExprVec_2(mkIRExpr_HWord((HWord)place_in(function)), IRExpr_GSPTR()));
+    if (guard) call->guard = guard;
+    addStmtToIRSB(out, IRStmt_Dirty(reads_registers(layout, call)));
 }
 
 static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target, Addr after) {
@@ -126,7 +190,8 @@ static void watch_heap(IRSB *out, const Function *function) {
 }
 
 /* Counts a run. `sum` are the instructions that are not yet in a context, or NULL at the start of a block. Returns the new
- * sum: within a block it stays in a register, because helpers are called only before the first and after the last run. */
+ * sum: within a block it stays in a register, because helpers are called only before the first run, after the last, and
+ * where the block is left. */
 static IRExpr *count(IRSB *out, IRExpr *base, IRExpr *sum, Function *function, Addr address, UInt instructions,
                      const UChar *lengths) {
     if (!instructions) return sum;
@@ -193,6 +258,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     Addr after = 0;
     Int i = 0;
     if (!total_only) kind = code_at(block, &function, &is_entry, &object);
+    Bool is_checked = kind != CODE_STUB && !(kind == CODE_KNOWN && !is_entry && is_inner(block, function));
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
         if (!statement || statement->tag == Ist_NoOp || is_overwritten(in, i, layout->offset_IP)) continue;
@@ -205,7 +271,7 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
         }
         if (statement->tag == Ist_IMark) {
             if (!begun) base = guest(out, layout->total_sizeB);
-            if (!begun && !total_only && kind != CODE_STUB) {
+            if (!begun && is_checked) {
                 check(out, base, layout, function, is_entry, function ? function->key : NAMELESS_KEY(object));
                 if (is_entry && function->heap != HEAP_NONE) watch_heap(out, function);
             }
@@ -218,6 +284,8 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
         if (statement->tag == Ist_Exit) {
             sum = count(out, base, sum, function, first, instructions, lengths);
             instructions = 0;
+            if (!total_only && statement->Ist.Exit.jk == Ijk_Boring)
+                note_jump(out, layout, function, statement->Ist.Exit.dst->Ico.U64, statement->Ist.Exit.guard);
         }
         if (object && object->is_go) switches |= is_other_stack(in, i, layout->offset_SP);
         addStmtToIRSB(out, statement);
@@ -227,6 +295,8 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     if (switches) report_stack(out, layout, function, in->jumpkind == Ijk_Call ? bytes_of_call : 0);
     if (in->jumpkind == Ijk_Ret && function && function->role == GO_MAKES)
         CALL(out, on_new_goroutine, mkIRExprVec_1(guest(out, result_register)));
+    if (in->jumpkind == Ijk_Boring && in->next->tag == Iex_Const)
+        note_jump(out, layout, function, in->next->Iex.Const.con->Ico.U64, NULL);
     if (in->jumpkind == Ijk_Call) report_call(out, layout, in->next, after);
     if (in->jumpkind == Ijk_Ret)
         CALL(out, on_return, mkIRExprVec_1(guest(out, layout->offset_SP)));
