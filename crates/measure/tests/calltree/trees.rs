@@ -62,6 +62,26 @@ fn a_function_that_is_jumped_to_is_a_callee() {
 }
 
 #[test]
+fn a_loop_that_is_jumped_into_counts_for_the_function_that_has_it() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("inside.c", &[]), &[]);
+    let own = |path: &str| {
+        let found = (0..tree.contexts.len()).find(|at| {
+            let functions = tree.path(*at);
+            let names: Vec<_> = functions.iter().flatten().filter_map(|function| function.name.as_deref()).collect();
+            names.join(" ").ends_with(path)
+        });
+        found.map(|at| tree.contexts[at].own)
+    };
+    // A turn has two instructions, and each call of `loops` one before its loop and one after it.
+    assert_eq!(own("main loops"), Some(20 * (1 + 10 * 2 + 1)));
+    assert_eq!(own("main jumps loops"), Some(30 * (20 * 2 + 1)));
+    assert_eq!(own("main branches loops"), Some(20 * (30 * 2 + 1)));
+    assert_eq!(own("main jumps"), Some(30 * 2));
+    assert_eq!(own("main branches"), Some(20 * 3 + 20 * 4));
+}
+
+#[test]
 fn instructions_of_a_stub_count_for_its_caller() {
     let Some(workshop) = Workshop::new() else { return };
     let measured = |flags: &[&str]| {
