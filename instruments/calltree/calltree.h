@@ -260,10 +260,16 @@ void profile_end(void);
 void profile_label(const HChar *label);
 
 /* effects.c */
+/* Two moments in microseconds since 1970: before and after something was done. */
+typedef struct {
+    ULong before, after;
+} Moments;
+/* A thread begins a system call. */
+void effects_expect(ThreadId thread);
 /* Looks at a system call that has returned. */
-void effects_look(UInt number, const UWord *arguments, SysRes result);
-/* The first such thing that the process did, in words, and when, in microseconds since 1970; NULL: nothing. */
-const HChar *first_effect(ULong *at);
+void effects_look(ThreadId thread, UInt number, const UWord *arguments, SysRes result);
+/* The first such thing that the process did, in words, and when; NULL: nothing. */
+const HChar *first_effect(Moments *between);
 
 /* leftovers.c */
 /* When the first run and this one began, in nanoseconds since 1970; 0: it does not matter what earlier runs left. */

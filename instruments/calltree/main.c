@@ -92,6 +92,7 @@ static Bool executes(UInt number) {
 
 /* The counts are written before exec, because a successful exec does not return. */
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
+    effects_expect(thread);
     leftovers_look(number, arguments);
     if (slow_monitor) monitor_sleeps(thread, number, arguments);
     if (!executes(number)) return;
@@ -118,7 +119,7 @@ static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt give
         profile_withdraw(part_before_exec);
         part_before_exec = 0;
     }
-    effects_look(number, arguments, result);
+    effects_look(thread, number, arguments, result);
     leftovers_forget(number, arguments, result);
     if (number == __NR_rt_sigaction && !sr_isError(result))
         expect_faults((Int)arguments[0], (const UWord *)arguments[1]);

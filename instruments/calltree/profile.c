@@ -156,10 +156,10 @@ static void header(Sink *sink, const HChar *reason, Int status) {
         put(sink, "label ");
         text(sink, label);
     }
-    ULong at;
-    const HChar *effect = first_effect(&at);
+    Moments between;
+    const HChar *effect = first_effect(&between);
     if (effect) {
-        put(sink, "effect %llu ", at);
+        put(sink, "effect %llu %llu ", between.before, between.after);
         text(sink, effect);
     }
     if (first_leftover()) {

@@ -20,10 +20,23 @@ pub struct Profiles {
 /// Something that a process did and that another program may notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenEffect {
-    /// When it did it, in microseconds since 1970.
-    pub at: u64,
+    /// A moment before it did it and one after, in microseconds since 1970. Programs that work at the same time may have
+    /// acted in either order if these moments overlap.
+    pub between: [u64; 2],
     /// What it did, in words.
     pub what: String,
+}
+
+impl SeenEffect {
+    /// Whether this was before another one; `None` if that is unknown.
+    pub fn is_before(&self, other: &SeenEffect) -> Option<bool> {
+        let [before, after] = self.between;
+        let [before_other, after_other] = other.between;
+        match (after < before_other, after_other < before) {
+            (false, false) => None,
+            (is_before, _) => Some(is_before),
+        }
+    }
 }
 
 /// The counts of one process until it ended, executed another program, or was asked to write its counts.
@@ -185,7 +198,10 @@ impl Profiles {
 
     /// The first thing that one of the processes did and that another program may notice.
     pub fn effect(&self) -> Option<&SeenEffect> {
-        self.processes.iter().filter_map(|profile| profile.effect.as_ref()).min_by_key(|effect| effect.at)
+        self.processes
+            .iter()
+            .filter_map(|profile| profile.effect.as_ref())
+            .min_by_key(|effect| effect.between)
     }
 
     /// The path of a file that one of the processes found, and that an earlier run had left or changed.

@@ -149,7 +149,10 @@ impl ProfileParser {
             }
             "program" | "argument" => profile.words.push(words.text()),
             "label" => profile.label = some(words.text()),
-            "effect" => profile.effect = Some(SeenEffect { at: words.number()?, what: words.text() }),
+            "effect" => {
+                let between = [words.number()?, words.number()?];
+                profile.effect = Some(SeenEffect { between, what: words.text() });
+            }
             "leftover" => profile.leftover = some(words.text()),
             "heap-functions" => profile.heap_functions = words.number()?,
             "cut-calls" => profile.cut = words.number()?,

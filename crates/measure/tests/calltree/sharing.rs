@@ -1,7 +1,7 @@
 //! Tests how a process may disturb another program, and whether it finds files of earlier launches.
 
 use crate::harness::Workshop;
-use scruple_measure::calltree::{Profile, Settings};
+use scruple_measure::calltree::{Profile, SeenEffect, Settings};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The effects of a program that gets this word. The first of several launches began at `first`.
@@ -41,8 +41,22 @@ fn effects_that_another_program_may_notice_are_recorded() {
         assert_eq!(found.as_ref().map(|effect| effect.what.as_str()), effect, "{word}");
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
         let began = first.duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
-        assert!(found.is_none_or(|effect| (began..=now).contains(&effect.at)), "{word}");
+        assert!(
+            found.is_none_or(|effect| began <= effect.between[0]
+                && effect.between.is_sorted()
+                && effect.between[1] <= now),
+            "{word}"
+        );
     }
+}
+
+#[test]
+fn the_order_of_effects_that_may_overlap_is_unknown() {
+    let effect = |between| SeenEffect { between, what: String::new() };
+    assert_eq!(effect([1, 3]).is_before(&effect([4, 4])), Some(true));
+    assert_eq!(effect([4, 4]).is_before(&effect([1, 3])), Some(false));
+    assert_eq!(effect([1, 3]).is_before(&effect([3, 5])), None);
+    assert_eq!(effect([1, 9]).is_before(&effect([3, 5])), None);
 }
 
 #[test]

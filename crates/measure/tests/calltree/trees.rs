@@ -68,7 +68,8 @@ fn a_loop_that_is_jumped_into_counts_for_the_function_that_has_it() {
     let own = |path: &str| {
         let found = (0..tree.contexts.len()).find(|at| {
             let functions = tree.path(*at);
-            let names: Vec<_> = functions.iter().flatten().filter_map(|function| function.name.as_deref()).collect();
+            let names: Vec<_> =
+                functions.iter().flatten().filter_map(|function| function.name.as_deref()).collect();
             names.join(" ").ends_with(path)
         });
         found.map(|at| tree.contexts[at].own)

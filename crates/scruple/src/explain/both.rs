@@ -24,8 +24,8 @@ pub struct BothPrograms<'a> {
     /// What one of them did that the other may notice, in words, if that was seen.
     pub effect: Option<String>,
     /// Whether the second program acted before the first when both were counted last: began to do what others notice, or
-    /// ended, if not both do.
-    second_acted_first: bool,
+    /// ended, if not both do. `None` if it is unknown.
+    second_acted_first: Option<bool>,
     commands: [Commands; 2],
     trees: [Trees; 2],
     strict: bool,
@@ -63,7 +63,7 @@ impl<'a> BothPrograms<'a> {
         strict: bool,
     ) -> BothPrograms<'a> {
         let trees = [Trees::new(counter, work), Trees::new(counter, work)];
-        BothPrograms { jobs, apart: true, effect: None, second_acted_first: false, commands, trees, strict }
+        BothPrograms { jobs, apart: true, effect: None, second_acted_first: None, commands, trees, strict }
     }
 
     /// The tool that counts.
@@ -127,7 +127,7 @@ impl<'a> BothPrograms<'a> {
                     if let [Some(first), Some(second)] = runs.each_ref().map(|run| run.effect.as_ref())
                         && beside
                     {
-                        self.second_acted_first = second.at < first.at;
+                        self.second_acted_first = second.is_before(first);
                     }
                     let is_seen = self.counter().kind == ValgrindTool::Calltree;
                     self.apart |= self.effect.is_some() || !is_seen;
@@ -137,10 +137,15 @@ impl<'a> BothPrograms<'a> {
         }
     }
 
+    /// Whether it is known which program acted first when both were counted last.
+    pub fn is_order_known(&self) -> bool {
+        self.second_acted_first.is_some()
+    }
+
     /// Runs both under the call tree, which counts only their instructions. If each runs alone, the program that acted
     /// last runs first: where one finds what the other left, the counts then differ.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
-        let swapped = !self.second_acted_first;
+        let swapped = self.second_acted_first != Some(true);
         self.count(CountDetail::Total, swapped, |_, counts| TotalRun {
             total: counts.total(),
             leftover: counts.leftover().map(plain),
@@ -164,7 +169,7 @@ impl<'a> BothPrograms<'a> {
             let (counted, ended) = profiles(commands, job, trees, strict)?;
             Ok((read(which, counted), ended))
         })?;
-        self.second_acted_first = counted[1].1 < counted[0].1;
+        self.second_acted_first = Some(counted[1].1 < counted[0].1);
         Ok(counted.map(|(counts, _)| counts))
     }
 

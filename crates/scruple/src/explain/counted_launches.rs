@@ -115,7 +115,12 @@ pub fn gather(
         let (runs, beside) = both.count_trees(effort, sides[0].len(), sources)?;
         let totals = runs.each_ref().map(|run| run.total);
         if beside && both.apart {
-            let again = both.totals()?;
+            let is_order_known = both.is_order_known();
+            let mut again = both.totals()?;
+            // Only the other order can show that one program finds what the other one leaves.
+            if !is_order_known && !differ(&again, totals) {
+                again = both.totals()?;
+            }
             if differ(&again, totals) {
                 disturbed = both.effect.clone();
                 continue;

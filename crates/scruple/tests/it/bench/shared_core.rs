@@ -58,7 +58,8 @@ fn intervals_hold_the_time_on_a_core_alone_if_earlier_runs_were_alone() {
     let compared = place.run(["compare", "--store", "store.db", "alone", "shared"]);
     let text = compared.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let reason = text.split_once("other work on the core, may account for a difference of ");
-    let margin = reason.and_then(|(_, rest)| rest.split_once(" % between the two runs")?.0.parse::<f64>().ok());
+    let margin =
+        reason.and_then(|(_, rest)| rest.split_once(" % between the two runs")?.0.parse::<f64>().ok());
     // The additions took about three times as long as before: the net is between the time measured and half of it.
     assert!(margin.is_some_and(|margin| (90.0..150.0).contains(&margin)), "{}", compared.exchange());
 }
