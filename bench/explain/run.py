@@ -47,7 +47,7 @@ def programs(folder, scale, longer=1):
         shutil.copy(HERE / "map.go", folder)
         build = ["go", "build", "-o", str(folder / "map_go"), "map.go"]
         if subprocess.run(build, cwd=folder, stderr=subprocess.DEVNULL).returncode == 0:
-            words["Go map"] = [str(folder / "map_go"), str(12 * longer // scale or 1)]
+            words["Go map"] = [str(folder / "map_go"), str(60 * longer // scale or 1)]
     if shutil.which("ghc"):
         shutil.copy(HERE / "Map.hs", folder)
         build = ["ghc", "-v0", "-O1", "-rtsopts", "Map.hs", "-o", "map_hs"]

@@ -13,6 +13,10 @@ pub struct Hunk {
     /// The first and the last line that is new or different. If lines were only removed, the line after which they
     /// were.
     pub lines: (u32, u32),
+    /// The path of the file in the first revision.
+    old_file: String,
+    /// The first and the last line that the second revision changed or removed; `None` if it only added lines.
+    old_lines: Option<(u32, u32)>,
     /// The function that contains the lines, according to git.
     pub context: String,
     /// The text of the hunk, without its head.
@@ -39,25 +43,30 @@ pub fn between(repository: &Repository, first: &str, second: &str) -> Vec<Hunk> 
 
 fn parse(text: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
-    let mut file = String::new();
+    let (mut file, mut old_file) = (String::new(), String::new());
     let mut open = false;
     for line in text.lines() {
         if line.starts_with("diff --git ") {
             open = false;
+        } else if let Some(name) = line.strip_prefix("--- ").filter(|_| !open) {
+            old_file = name_of(name, "a/");
         } else if let Some(name) = line.strip_prefix("+++ ").filter(|_| !open) {
-            // Git appends a tab to a name that contains spaces.
-            let name = name.trim_end_matches('\t');
-            file = name.strip_prefix("b/").unwrap_or(name).to_owned();
+            file = name_of(name, "b/");
         } else if let Some((place, context)) =
             line.strip_prefix("@@ ").and_then(|rest| rest.split_once(" @@"))
         {
-            let new = place.split(' ').find_map(|word| word.strip_prefix('+')).unwrap_or("0");
-            let (begin, count) = new.split_once(',').unwrap_or((new, "1"));
-            let (begin, count): (u32, u32) = (begin.parse().unwrap_or(0), count.parse().unwrap_or(1));
-            let lines = (begin, begin.saturating_add(count.max(1) - 1));
+            let range = |sign: char| {
+                let text = place.split(' ').find_map(|word| word.strip_prefix(sign)).unwrap_or("0");
+                let (begin, count) = text.split_once(',').unwrap_or((text, "1"));
+                let (begin, count): (u32, u32) = (begin.parse().unwrap_or(0), count.parse().unwrap_or(1));
+                ((begin, begin.saturating_add(count.max(1) - 1)), count)
+            };
+            let (old_lines, removed) = range('-');
             hunks.push(Hunk {
                 file: file.clone(),
-                lines,
+                lines: range('+').0,
+                old_file: old_file.clone(),
+                old_lines: (removed > 0).then_some(old_lines),
                 context: context.trim().to_owned(),
                 text: Vec::new(),
             });
@@ -67,6 +76,12 @@ fn parse(text: &str) -> Vec<Hunk> {
         }
     }
     hunks
+}
+
+/// Reads the name of a file, which git writes after `prefix`. It appends a tab to a name that contains spaces.
+fn name_of(text: &str, prefix: &str) -> String {
+    let name = text.trim_end_matches('\t');
+    name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
 
 impl Hunk {
@@ -104,33 +119,58 @@ fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
     mentioned.all(|hunk| hunk.file == first.file).then_some(first)
 }
 
-/// Finds the hunk that touches the function of a row. It contains lines of the executed code, according to the
-/// debugging information of the second program. Otherwise it mentions the function, in a file that contains the
-/// function's code if that is known.
+/// The executed lines of functions, according to the debugging information of their program.
+struct ExecutedLines(HashSet<(String, u32)>);
+
+impl ExecutedLines {
+    fn of(functions: &[usize], side: &Side, symbols: &mut Symbols) -> ExecutedLines {
+        let mut lines = HashSet::new();
+        for function in functions {
+            let known = &side.functions[*function];
+            for distance in side.executed[*function].keys() {
+                let location = symbols.locate(known.object.as_deref(), known.offset + distance);
+                lines
+                    .extend(location.frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?))));
+            }
+        }
+        ExecutedLines(lines)
+    }
+
+    fn are_in_file(&self, path: &str) -> bool {
+        self.0.iter().any(|(file, _)| is_same_file(file, path))
+    }
+
+    fn touch(&self, path: &str, (first, last): (u32, u32)) -> bool {
+        self.0.iter().any(|(file, line)| is_same_file(file, path) && (first..=last).contains(line))
+    }
+}
+
+/// Whether a path from debugging information is this one of the repository.
+fn is_same_file(file: &str, path: &str) -> bool {
+    file == path || file.ends_with(&format!("/{path}"))
+}
+
+/// Finds the hunk that touches the function of a row. It contains lines of the code that the second program executed, or
+/// else of that which the first one executed: a function may have been inlined only there. Otherwise it mentions the
+/// function, in a file that contains the function's code if that is known.
 pub fn touching<'a>(
     hunks: &'a [Hunk],
     row: &FunctionDifference,
-    second: &Side,
+    sides: [&Side; 2],
     symbols: &mut Symbols,
 ) -> Option<&'a Hunk> {
-    let mut lines: HashSet<(String, u32)> = HashSet::new();
-    for function in &row.functions.1 {
-        let known = &second.functions[*function];
-        for distance in second.executed[*function].keys() {
-            let location = symbols.locate(known.object.as_deref(), known.offset + distance);
-            lines.extend(location.frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?))));
-        }
-    }
-    let same = |file: &str, hunk: &Hunk| file == hunk.file || file.ends_with(&format!("/{}", hunk.file));
-    let within = |hunk: &&Hunk| {
-        let here = |line: u32| (hunk.lines.0..=hunk.lines.1).contains(&line);
-        lines.iter().any(|(file, line)| same(file, hunk) && here(*line))
-    };
-    let from_its_files = |hunk: &&Hunk| lines.is_empty() || lines.iter().any(|(file, _)| same(file, hunk));
-    hunks.iter().find(within).or_else(|| {
-        let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
-        by_name(&hunks, &last_word(&row.name))
-    })
+    let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
+    let new = ExecutedLines::of(&row.functions.1, sides[1], symbols);
+    let removes = |hunk: &&Hunk| hunk.old_lines.is_some_and(|lines| old.touch(&hunk.old_file, lines));
+    hunks
+        .iter()
+        .find(|hunk| new.touch(&hunk.file, hunk.lines))
+        .or_else(|| hunks.iter().find(removes))
+        .or_else(|| {
+            let from_its_files = |hunk: &&Hunk| new.0.is_empty() || new.are_in_file(&hunk.file);
+            let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
+            by_name(&hunks, &last_word(&row.name))
+        })
 }
 
 /// Returns the last part of a qualified name, without arguments.
@@ -166,6 +206,8 @@ mod tests {
             ("src/hash.c:41-42".to_owned(), "src/hash.c:53".to_owned())
         );
         assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
+        assert_eq!((hunks[0].old_lines, hunks[1].old_lines), (None, Some((50, 50))));
+        assert_eq!(hunks[1].old_file, "src/hash.c");
     }
 
     #[test]

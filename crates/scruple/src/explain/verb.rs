@@ -183,14 +183,14 @@ pub fn at_revisions(
     let [first, second] = &built.commits;
     let all = hunks::between(&Repository::at(&built.objects), first, second);
     let mut symbols = Symbols::new();
+    let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
     let rows = found.main().rows.iter().enumerate().take(ROWS);
-    let touched = rows.filter_map(|(index, row)| {
-        Some((index, hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?.clone()))
-    });
+    let touched = rows
+        .filter_map(|(index, row)| Some((index, hunks::touching(&all, row, sides, &mut symbols)?.clone())));
     found.hunks = touched.collect();
     let rows = found.explanations.iter().skip(1).flat_map(|one| one.rows.iter().take(ROWS));
     let touched = rows.filter_map(|row| {
-        let hunk = hunks::touching(&all, row, &gathered.sides[1][0], &mut symbols)?;
+        let hunk = hunks::touching(&all, row, sides, &mut symbols)?;
         Some((row.name.clone(), hunk.clone()))
     });
     found.hunks_of_allocations = touched.collect();

@@ -349,6 +349,32 @@ fn revisions_are_built_and_the_change_in_the_source_is_named() {
 }
 
 #[test]
+fn the_change_in_a_function_that_is_inlined_in_one_revision_is_named_at_its_callers() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let source = |attribute: &str, term: &str| {
+        format!(
+            "static volatile unsigned all;\n__attribute__(({attribute}))\nstatic inline unsigned mix(unsigned x) {{\n  \
+               return x {term};\n}}\n__attribute__((noinline)) void caller(void) {{\n  \
+               for (unsigned i = 0; i < 100000; i++) all += mix(i);\n}}\nint main(void) {{ caller(); return 0; }}\n"
+        )
+    };
+    repository.write(".gitignore", "app\n");
+    repository.write("app.c", &source("always_inline", "/ 7 * 3 / 5"));
+    repository.commit("old");
+    repository.write("app.c", &source("noinline", "* 2"));
+    repository.commit("new");
+    let build = ["--repo", "repo", "--build", "cc -O1 -g -o app app.c", "--artifact", "app"];
+    let answer = explain(&place, &[&build[..], &["HEAD~1", "HEAD", "--", "./app"]].concat());
+    assert_eq!(first(&answer).0, "caller", "{}", answer.exchange());
+    let hunk = at(&answer.json(), "/explain/counts/0/rows/0/hunk").clone();
+    assert!(hunk == "app.c:2" || hunk == "app.c:4", "{}", answer.exchange());
+}
+
+#[test]
 fn without_valgrind_the_error_says_what_to_install_and_what_can_be_used_instead() {
     let place = Place::new();
     let mut bare = place.command(["explain", "/bin/true", "/bin/true"]);
