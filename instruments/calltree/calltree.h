@@ -234,8 +234,16 @@ VG_REGPARM(1) void on_other_function(const UChar *registers);
 VG_REGPARM(2) void on_entry(CallSite *entry, const UChar *registers);
 VG_REGPARM(2) void on_jump_inside(CallSite *place, const UChar *registers);
 VG_REGPARM(3) void on_heap(UWord kind, UWord first, UWord second);
+
+/* goroutines.c */
 VG_REGPARM(3) void on_other_stack(Addr sp, Addr g, UWord returns);
 VG_REGPARM(1) void on_new_goroutine(Addr g);
+
+/* fibres.c */
+/* The stack pointer, which was `before`, is set to an address that was in memory or in another register. */
+VG_REGPARM(2) void on_switch(Addr before, Addr sp);
+
+/* threads.c */
 void thread_runs(ThreadId thread, ULong blocks);
 void thread_begins(ThreadId parent, ThreadId child);
 void signal_begins(ThreadId thread, Int signal, Bool own_stack);

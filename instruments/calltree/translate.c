@@ -175,10 +175,18 @@ static void report_call(IRSB *out, const VexGuestLayout *layout, IRExpr *target,
 }
 
 /* `pushed` is the number of bytes that the last instruction has put on the stack. */
-static void report_stack(IRSB *out, const VexGuestLayout *layout, const Function *function, UInt pushed) {
-    IRExpr *returns = mkIRExpr_HWord(function && function->role == GO_CALLED), *sp = guest(out, layout->offset_SP);
+/* Reports that the stack pointer, which was `before`, was set to an address that may be on another stack. `pushed` are
+ * the bytes that were pushed since then. */
+static void report_stack(IRSB *out, const VexGuestLayout *layout, Bool is_go, const Function *function, IRExpr *before,
+                         UInt pushed) {
+    IRExpr *sp = guest(out, layout->offset_SP);
     if (pushed) sp = value_of(out, Ity_I64, IRExpr_Binop(Iop_Add64, sp, IRExpr_Const(IRConst_U64(pushed))));
-    CALL(out, on_other_stack, mkIRExprVec_3(sp, guest(out, goroutine_register), returns));
+    if (is_go) {
+        IRExpr *returns = mkIRExpr_HWord(function && function->role == GO_CALLED);
+        CALL(out, on_other_stack, mkIRExprVec_3(sp, guest(out, goroutine_register), returns));
+        return;
+    }
+    CALL(out, on_switch, mkIRExprVec_2(before, sp));
 }
 
 static void watch_heap(IRSB *out, const Function *function) {
@@ -250,24 +258,26 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
     UChar lengths[LONGEST];
     Addr block = extents->base[0], first = 0;
     Function *function = NULL;
-    IRExpr *base = NULL, *sum = NULL;
-    Bool is_entry = False, begun = False, switches = False;
+    IRExpr *base = NULL, *sum = NULL, *before_switch = NULL;
+    Bool is_entry = False, begun = False;
     Object *object = NULL;
     CodeKind kind = CODE_STUB;
     UInt instructions = 0;
     Addr after = 0;
     Int i = 0;
     if (!total_only) kind = code_at(block, &function, &is_entry, &object);
+    Bool is_go = object && object->is_go;
+    /* GHC's code has a stack of its own, and what a compiler makes at run time switches none. */
+    Bool may_switch = is_go || ((kind == CODE_KNOWN || kind == CODE_NAMELESS) && !object->is_ghc);
     Bool is_checked = kind != CODE_STUB && !(kind == CODE_KNOWN && !is_entry && is_inner(block, function));
     for (; i < in->stmts_used; i++) {
         IRStmt *statement = in->stmts[i];
         if (!statement || statement->tag == Ist_NoOp || is_overwritten(in, i, layout->offset_IP)) continue;
-        if (switches && (statement->tag == Ist_IMark || statement->tag == Ist_Exit)) {
+        if (before_switch && (statement->tag == Ist_IMark || statement->tag == Ist_Exit)) {
             count(out, base, sum, function, first, instructions, lengths);
-            report_stack(out, layout, function, 0);
-            sum = NULL;
+            report_stack(out, layout, is_go, function, before_switch, 0);
+            sum = before_switch = NULL;
             instructions = 0;
-            switches = False;
         }
         if (statement->tag == Ist_IMark) {
             if (!begun) base = guest(out, layout->total_sizeB);
@@ -287,12 +297,14 @@ IRSB *translate(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layo
             if (!total_only && statement->Ist.Exit.jk == Ijk_Boring)
                 note_jump(out, layout, function, statement->Ist.Exit.dst->Ico.U64, statement->Ist.Exit.guard);
         }
-        if (object && object->is_go) switches |= is_other_stack(in, i, layout->offset_SP);
+        if (may_switch && !before_switch && is_other_stack(in, i, layout->offset_SP))
+            before_switch = guest(out, layout->offset_SP);
         addStmtToIRSB(out, statement);
     }
     count(out, base, sum, function, first, instructions, lengths);
     if (total_only) return out;
-    if (switches) report_stack(out, layout, function, in->jumpkind == Ijk_Call ? bytes_of_call : 0);
+    if (before_switch)
+        report_stack(out, layout, is_go, function, before_switch, in->jumpkind == Ijk_Call ? bytes_of_call : 0);
     if (in->jumpkind == Ijk_Ret && function && function->role == GO_MAKES)
         CALL(out, on_new_goroutine, mkIRExprVec_1(guest(out, result_register)));
     if (in->jumpkind == Ijk_Boring && in->next->tag == Iex_Const)

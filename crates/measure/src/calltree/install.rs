@@ -18,14 +18,16 @@ macro_rules! sources {
 }
 
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-static SOURCES: [(&str, Embedded); 16] = sources![
+static SOURCES: [(&str, Embedded); 20] = sources![
     "COPYING",
     "begins.c",
     "calltree.h",
     "contexts.c",
     "control.c",
     "effects.c",
+    "fibres.c",
     "functions.c",
+    "goroutines.c",
     "leftovers.c",
     "live.c",
     "main.c",
@@ -33,7 +35,9 @@ static SOURCES: [(&str, Embedded); 16] = sources![
     "processor.c",
     "profile.c",
     "scruple-calltree.h",
+    "shadow.h",
     "stack.c",
+    "threads.c",
     "translate.c"
 ];
 

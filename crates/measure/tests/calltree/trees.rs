@@ -123,6 +123,24 @@ fn handlers_of_faults_see_the_instruction_that_failed() {
 }
 
 #[test]
+fn coroutines_continue_where_they_were_left() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("fibres.c", &[]), &[]);
+    let work = [
+        one("main one resume swapcontext first_routine first_part work", 100),
+        one("main one work", 100),
+        one("main other resume swapcontext second_routine second_part work", 50),
+        one("main other work", 100),
+    ];
+    assert_eq!(paths(&tree, "work"), work);
+    // Ten coroutines begin on one stack, one after the other.
+    assert_eq!(
+        paths(&tree, "short_part"),
+        [one("main last resume swapcontext short_routine short_part", 10)]
+    );
+}
+
+#[test]
 fn threads_that_start_alike_share_a_tree() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("threads.c", &["-pthread"]), &[]);
