@@ -1,9 +1,11 @@
 //! Finds the part of the source difference between two revisions that touches a function.
 
 use crate::git::Repository;
-use scruple_core::explain::{FunctionDifference, normal};
+use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
 use scruple_measure::calltree::{Side, Symbols};
 use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
 
 /// A hunk: a part of the difference between two revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +25,32 @@ pub struct Hunk {
     text: Vec<String>,
 }
 
-/// Returns the hunks between two revisions.
-pub fn between(repository: &Repository, first: &str, second: &str) -> Vec<Hunk> {
+/// The languages whose functions git recognises, with the ends of their files' names. Without these, git takes the last
+/// line that is not indented for the function that a hunk is in.
+const LANGUAGES: [(&str, &[&str]); 10] = [
+    ("cpp", &["c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"]),
+    ("csharp", &["cs"]),
+    ("golang", &["go"]),
+    ("java", &["java"]),
+    ("perl", &["pl", "pm"]),
+    ("php", &["php"]),
+    ("python", &["py"]),
+    ("ruby", &["rb"]),
+    ("rust", &["rs"]),
+    ("scheme", &["scm", "sld", "ss"]),
+];
+
+/// Returns the hunks between two revisions. A file of attributes for git is written to the folder `work`.
+pub fn between(repository: &Repository, first: &str, second: &str, work: &Path) -> Vec<Hunk> {
+    let endings =
+        LANGUAGES.iter().flat_map(|(language, endings)| endings.iter().map(move |end| (language, end)));
+    let lines: String = endings.map(|(language, end)| format!("*.{end} diff={language}\n")).collect();
+    let attributes = work.join("attributes");
+    // Without the file, only the functions are less exact.
+    drop(fs::write(&attributes, lines));
     let words = [
+        "-c",
+        &format!("core.attributesFile={}", attributes.display()),
         "-c",
         "core.quotePath=false",
         "diff",
@@ -162,20 +187,45 @@ pub fn touching<'a>(
     let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
     let new = ExecutedLines::of(&row.functions.1, sides[1], symbols);
     let removes = |hunk: &&Hunk| hunk.old_lines.is_some_and(|lines| old.touch(&hunk.old_file, lines));
-    hunks
-        .iter()
-        .find(|hunk| new.touch(&hunk.file, hunk.lines))
-        .or_else(|| hunks.iter().find(removes))
-        .or_else(|| {
-            let from_its_files = |hunk: &&Hunk| new.0.is_empty() || new.are_in_file(&hunk.file);
-            let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
-            by_name(&hunks, &last_word(&row.name))
-        })
+    let executed = hunks.iter().find(|hunk| new.touch(&hunk.file, hunk.lines));
+    if let Some(hunk) = executed.or_else(|| hunks.iter().find(removes)) {
+        return Some(hunk);
+    }
+    let is_script = sides[1].digests.is_some();
+    let from_its_files = |hunk: &&Hunk| match is_script {
+        true => may_be_module(&hunk.file, &row.module),
+        false => new.0.is_empty() || new.are_in_file(&hunk.file),
+    };
+    let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
+    by_name(&hunks, &last_word(&row.name))
 }
 
-/// Returns the last part of a qualified name, without arguments.
+/// Whether a file of the repository may be a module of a script: its path ends with the words of the module's name. The
+/// program itself, and code that it generated, may be in any file.
+fn may_be_module(path: &str, module: &str) -> bool {
+    if [PROGRAM, GENERATED].contains(&module) {
+        return true;
+    }
+    let name = module.strip_prefix("module ").unwrap_or(module);
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    let mut file = words(&Path::new(path).with_extension("").to_string_lossy());
+    // A package of Python is in the file `__init__.py` of its folder.
+    file.pop_if(|word| word == "__init__");
+    let endings = ["", ".js", ".cjs", ".mjs", ".ts", ".rb"].iter();
+    let mut names = endings.filter_map(|end| Some(words(name.strip_suffix(end)?)));
+    names.any(|name| !file.is_empty() && !name.is_empty() && (file.ends_with(&name) || name.ends_with(&file)))
+}
+
+/// Returns the last part of a qualified name, without arguments. A nameless function, such as `<lambda>`, is part of the
+/// one around it.
 fn last_word(name: &str) -> String {
-    let name = normal(name);
+    let mut name = normal(name);
+    while let Some(around) = name.strip_suffix('>').and_then(|rest| Some(rest.rsplit_once(".<")?.0)) {
+        name = around.to_owned();
+    }
     let bare = name.split('(').next().unwrap_or(&name);
     let word = bare.rsplit(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty());
     word.unwrap_or(bare).to_owned()
@@ -208,6 +258,24 @@ mod tests {
         assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
         assert_eq!((hunks[0].old_lines, hunks[1].old_lines), (None, Some((50, 50))));
         assert_eq!(hunks[1].old_file, "src/hash.c");
+    }
+
+    #[test]
+    fn modules_of_scripts_are_files_with_their_name() {
+        for (path, module) in [
+            ("src/mistune/core.py", "module mistune.core"),
+            ("src/mistune/__init__.py", "module mistune"),
+            ("lib/base.js", "module lib/base.js"),
+            ("ice/sort.scm", "module (ice sort)"),
+            ("lib/words.rb", "module /home/user/repo/lib/words.rb"),
+            ("any.py", PROGRAM),
+        ] {
+            assert!(may_be_module(path, module), "{path} {module}");
+        }
+        assert!(!may_be_module("src/mistune/core.py", "module mistune.core_parser"));
+        assert!(!may_be_module("tests/core.py", "module mistune.core"));
+        assert_eq!(last_word("Parser.parse.<locals>.<lambda>"), "parse");
+        assert_eq!(last_word("Parser.parse"), "parse");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::args::ExplainArgs;
 use super::code_view;
 use super::counted_launches::{self, Effort, GatheredLaunches};
 use super::findings::Findings;
-use super::hunks;
+use super::hunks::{self, Hunk};
 use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal, trees};
 use super::sides::{self, Means, SideSource};
@@ -23,7 +23,7 @@ use crate::store::Store;
 use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
-use scruple_core::explain::Count;
+use scruple_core::explain::{Count, FunctionDifference};
 use scruple_measure::calltree::{ChosenTool, Symbols};
 use std::path::Path;
 use std::time::Duration;
@@ -181,23 +181,26 @@ pub fn at_revisions(
     let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered, [&old, &new]);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
-    let all = hunks::between(&Repository::at(&built.objects), first, second);
-    let mut symbols = Symbols::new();
-    let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
-    let rows = found.main().rows.iter().enumerate().take(ROWS);
-    let touched = rows
-        .filter_map(|(index, row)| Some((index, hunks::touching(&all, row, sides, &mut symbols)?.clone())));
-    found.hunks = touched.collect();
-    let rows = found.explanations.iter().skip(1).flat_map(|one| one.rows.iter().take(ROWS));
-    let touched = rows.filter_map(|row| {
-        let hunk = hunks::touching(&all, row, sides, &mut symbols)?;
-        Some((row.name.clone(), hunk.clone()))
-    });
-    found.hunks_of_allocations = touched.collect();
+    let all = hunks::between(&Repository::at(&built.objects), first, second, work.path());
+    find_hunks(&mut found, &gathered, &all);
+    if let (Some(found), Some(gathered)) = (&mut found.script, &gathered.script) {
+        find_hunks(found, gathered, &all);
+    }
     if effort.lines {
         found.look_closer(&gathered, &at_commit);
     }
     Ok((found, gathered))
+}
+
+/// Finds the part of the source difference that touches each of the first rows.
+fn find_hunks(found: &mut Findings, gathered: &GatheredLaunches, all: &[Hunk]) {
+    let mut symbols = Symbols::new();
+    let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
+    let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &mut symbols).cloned();
+    let rows = found.main().rows.iter().enumerate().take(ROWS);
+    found.hunks = rows.filter_map(|(index, row)| Some((index, touching(row)?))).collect();
+    let rows = found.explanations.iter().skip(1).flat_map(|one| one.rows.iter().take(ROWS));
+    found.hunks_of_allocations = rows.filter_map(|row| Some((row.name.clone(), touching(row)?))).collect();
 }
 
 /// Returns the files to write, or an error if one of them cannot be written.

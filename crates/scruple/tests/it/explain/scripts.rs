@@ -3,6 +3,7 @@
 
 use crate::explain::explain;
 use crate::programs::{has_valgrind, skip};
+use crate::repository::Repository;
 use crate::support::{Place, at};
 use std::path::Path;
 
@@ -50,6 +51,35 @@ fn additional_work_of_a_script_is_attributed_to_its_function() {
     let renamed = with("name.py");
     assert_eq!(at(&renamed, "/difference"), 0.0, "{renamed:#}");
     assert_eq!(at(&renamed, "/repeats"), true);
+}
+
+#[test]
+fn the_change_in_a_method_of_a_script_is_named() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let words = |rounds: u32| {
+        format!(
+            "class Words:\n    def first(self):\n        return [each for each in range(2)]\n\n    \
+               def second(self):\n        for each in range({rounds}): pass\n        return self.first()\n"
+        )
+    };
+    std::fs::create_dir(place.file("repo/pkg")).expect("a folder");
+    repository.write("app.py", "from pkg.words import Words\nfor i in range(50): Words().second()\n");
+    repository.write("pkg/words.py", &words(10));
+    repository.write("words.py", "def second(): pass\n");
+    repository.commit("old");
+    repository.write("pkg/words.py", &words(40));
+    repository.write("words.py", "def second(): return 0\n");
+    repository.commit("new");
+    let run = format!("{python} app.py");
+    let words: Vec<&str> = ["--repo", "repo", "--build", "true", "HEAD~1", "HEAD", "--"]
+        .into_iter()
+        .chain(run.split(' '))
+        .collect();
+    let answer = explain(&place, &words);
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/script/rows/0/hunk"), "pkg/words.py:6", "{}", answer.exchange());
 }
 
 #[test]
