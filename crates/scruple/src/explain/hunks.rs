@@ -27,11 +27,12 @@ pub struct Hunk {
 
 /// The languages whose functions git recognises, with the ends of their files' names. Without these, git takes the last
 /// line that is not indented for the function that a hunk is in.
-const LANGUAGES: [(&str, &[&str]); 10] = [
+const LANGUAGES: [(&str, &[&str]); 11] = [
     ("cpp", &["c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"]),
     ("csharp", &["cs"]),
     ("golang", &["go"]),
     ("java", &["java"]),
+    ("javascript", &["js", "cjs", "mjs", "jsx", "ts", "tsx"]),
     ("perl", &["pl", "pm"]),
     ("php", &["php"]),
     ("python", &["py"]),
@@ -39,6 +40,12 @@ const LANGUAGES: [(&str, &[&str]); 10] = [
     ("rust", &["rs"]),
     ("scheme", &["scm", "sld", "ss"]),
 ];
+
+/// How a function of JavaScript begins, as a setting of git, which knows no such language itself: not with a keyword of a
+/// statement, but with a name, parameters, and a brace or an arrow at the end of the line.
+const JAVASCRIPT: &str = "diff.javascript.xfuncname=!^[ \t]*(if|for|while|switch|catch|return|else|do|try|with)([^A-Za-z0-9_$]|$)\n\
+    ^[ \t]*(((export|default|async|static|get|set|function|const|let|var)[ \t*]+)*[A-Za-z_$#][A-Za-z0-9_$]*[ \t]*\
+    (=[ \t]*(async[ \t]*)?(function[^(]*)?)?\\([^.]*(\\{|=>)[ \t]*)$";
 
 /// Returns the hunks between two revisions. A file of attributes for git is written to the folder `work`.
 pub fn between(repository: &Repository, first: &str, second: &str, work: &Path) -> Vec<Hunk> {
@@ -51,6 +58,8 @@ pub fn between(repository: &Repository, first: &str, second: &str, work: &Path) 
     let words = [
         "-c",
         &format!("core.attributesFile={}", attributes.display()),
+        "-c",
+        JAVASCRIPT,
         "-c",
         "core.quotePath=false",
         "diff",
@@ -200,8 +209,8 @@ pub fn touching<'a>(
     by_name(&hunks, &last_word(&row.name))
 }
 
-/// Whether a file of the repository may be a module of a script: its path ends with the words of the module's name. The
-/// program itself, and code that it generated, may be in any file.
+/// Whether a file of the repository may be a module of a script. The module's name is a path in JavaScript and Ruby; in
+/// Python and Guile it has the words of the path. The program itself, and code that it generated, may be in any file.
 fn may_be_module(path: &str, module: &str) -> bool {
     if [PROGRAM, GENERATED].contains(&module) {
         return true;
@@ -211,12 +220,14 @@ fn may_be_module(path: &str, module: &str) -> bool {
         let words = text.split(|c: char| !c.is_alphanumeric() && !"_-".contains(c));
         words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
-    let mut file = words(&Path::new(path).with_extension("").to_string_lossy());
-    // A package of Python is in the file `__init__.py` of its folder.
-    file.pop_if(|word| word == "__init__");
-    let endings = ["", ".js", ".cjs", ".mjs", ".ts", ".rb"].iter();
-    let mut names = endings.filter_map(|end| Some(words(name.strip_suffix(end)?)));
-    names.any(|name| !file.is_empty() && !name.is_empty() && (file.ends_with(&name) || name.ends_with(&file)))
+    let (mut file, mut names) = (words(path), words(name));
+    let ending = file.last().cloned().unwrap_or_default();
+    if ["py", "scm", "sld", "ss"].contains(&ending.as_str()) {
+        names.push(ending);
+        // A package of Python is in the file `__init__.py` of its folder.
+        file.retain(|word| word != "__init__");
+    }
+    names.len() > 1 && (file.ends_with(&names) || names.ends_with(&file))
 }
 
 /// Returns the last part of a qualified name, without arguments. A nameless function, such as `<lambda>`, is part of the
@@ -266,6 +277,7 @@ mod tests {
             ("src/mistune/core.py", "module mistune.core"),
             ("src/mistune/__init__.py", "module mistune"),
             ("lib/base.js", "module lib/base.js"),
+            ("lib/some.words.mjs", "module some.words.mjs"),
             ("ice/sort.scm", "module (ice sort)"),
             ("lib/words.rb", "module /home/user/repo/lib/words.rb"),
             ("any.py", PROGRAM),
@@ -274,6 +286,7 @@ mod tests {
         }
         assert!(!may_be_module("src/mistune/core.py", "module mistune.core_parser"));
         assert!(!may_be_module("tests/core.py", "module mistune.core"));
+        assert!(!may_be_module("lib/words.rb", "module lib/words.js"));
         assert_eq!(last_word("Parser.parse.<locals>.<lambda>"), "parse");
         assert_eq!(last_word("Parser.parse"), "parse");
     }
