@@ -30,26 +30,32 @@ static Addr distance(Addr one, Addr other) {
     return one > other ? one - other : other - one;
 }
 
-/* Finds the stack that was left nearest to an address, and removes it from those that are not in use; NULL: none. */
-static Fibre *take_fibre(Addr sp) {
+/* The address up to which the stack reaches that has these frames. */
+static Addr end_of(const Frame *frames, const Frame *top, Addr start) {
+    if (start) return start;
+    return top > frames ? frames[1].sp + ABOVE_FIRST_CALL : ~(Addr)0;
+}
+
+/* Finds the place of the stack that was left nearest to an address, or of one that contains it: longjmp leads further up
+ * than to where a stack was left. NULL: none. */
+static Fibre **place_of(Addr sp) {
     Fibre **nearest = NULL;
     for (Int page = -1; page <= 1; page++)
         for (Fibre **place = bucket_of(sp + page * PAGE); *place; place = &(*place)->in_bucket) {
             Addr limit = nearest ? distance((*nearest)->sp, sp) : NEAR + 1;
             if (distance((*place)->sp, sp) < limit) nearest = place;
         }
-    if (!nearest) return NULL;
-    Fibre *found = *nearest;
-    *nearest = found->in_bucket;
-    return found;
+    for (UInt bucket = 0; !nearest && bucket < BUCKETS; bucket++)
+        for (Fibre **place = &left[bucket]; *place && !nearest; place = &(*place)->in_bucket) {
+            const Stack *stack = &(*place)->stack;
+            if ((*place)->sp <= sp && sp <= end_of(stack->frames, stack->top, (*place)->start)) nearest = place;
+        }
+    return nearest;
 }
 
 /* Whether the stack pointer moved little, or up to an address on the same stack, for example by longjmp. */
 static Bool is_same_stack(Addr before, Addr sp) {
-    if (distance(before, sp) <= NEAR) return True;
-    Addr end = current.fibre;
-    if (!end) end = depth() ? current.frames[1].sp + ABOVE_FIRST_CALL : ~(Addr)0;
-    return before <= sp && sp <= end;
+    return distance(before, sp) <= NEAR || (before <= sp && sp <= end_of(current.frames, current.top, current.fibre));
 }
 
 static Fibre *leave(Addr sp) {
@@ -68,26 +74,48 @@ static void begin(Addr sp, Context *caller) {
     current.top->after = 0;
 }
 
+static void keep(Fibre *fibre) {
+    Fibre **bucket = bucket_of(fibre->sp);
+    fibre->in_bucket = *bucket;
+    *bucket = fibre;
+}
+
+static void enter(Fibre **place) {
+    Fibre *to = *place;
+    *place = to->in_bucket;
+    take_stack(&to->stack);
+    current.fibre = to->start;
+    VG_(free)(to);
+}
+
 VG_REGPARM(2) void on_switch(Addr before, Addr sp) {
     if (is_same_stack(before, sp) || current.floor > 0 || current.goroutine || current.last) return;
     settle_instructions();
     Context *caller = now.context;
-    Fibre *from = leave(before), *to = take_fibre(sp);
-    from->in_bucket = *bucket_of(before);
-    *bucket_of(before) = from;
-    if (!to) {
+    Fibre *from = leave(before), **to = place_of(sp);
+    if (to) {
+        Addr start = (*to)->start;
+        enter(to);
+        /* Another fibre may have got the memory of one that has ended. */
+        if (start && sp >= start) {
+            current.top = current.frames;
+            begin(sp, caller);
+        }
+    } else {
         Stack fresh = {.context = caller};
         make_stack(&fresh, 16);
         take_stack(&fresh);
         begin(sp, caller);
-        return;
     }
-    take_stack(&to->stack);
-    current.fibre = to->start;
-    /* Another fibre has got the memory of one that has ended. */
-    if (to->start && sp >= to->start) {
-        current.top = current.frames;
-        begin(sp, caller);
-    }
-    VG_(free)(to);
+    keep(from);
+}
+
+/* The function that entered a fibre returns: it called another one there, and restored the stack pointer from the frame
+ * pointer. */
+void fibre_returns(Addr sp) {
+    Fibre **place = place_of(sp);
+    if (!place) return;
+    Fibre *ended = leave(current.fibre);
+    enter(place);
+    keep(ended);
 }

@@ -59,6 +59,8 @@ void make_stack(Stack *stack, UInt room);
 /* Writes the stack that is in use to `left`. */
 void leave_stack(Stack *left);
 void take_stack(const Stack *stack);
+/* A return on the stack of a fibre on which nothing was called, or all that was called has returned. */
+void fibre_returns(Addr sp);
 
 static inline void enter_context(Context *context, Context *base, Function *function) {
     now.context = context;

@@ -146,6 +146,7 @@ static void settle_allocation(UWord result) {
 
 VG_REGPARM(1) void on_return(Addr sp) {
     settle_instructions();
+    if (UNLIKELY(current.fibre) && depth() == 1) fibre_returns(sp);
     unwind(sp);
     if (UNLIKELY(current.top < current.allocating)) {
         UWord result;

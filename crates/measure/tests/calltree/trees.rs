@@ -123,10 +123,14 @@ fn handlers_of_faults_see_the_instruction_that_failed() {
 }
 
 #[test]
-fn coroutines_continue_where_they_were_left() {
+fn stacks_continue_where_they_were_left() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("fibres.c", &[]), &[]);
     let work = [
+        one("main after leaves on_stack deep_part work", 10),
+        one("main after work", 10),
+        one("main deeper on_stack deep_part work", 10),
+        one("main deeper work", 10),
         one("main one resume swapcontext first_routine first_part work", 100),
         one("main one work", 100),
         one("main other resume swapcontext second_routine second_part work", 50),

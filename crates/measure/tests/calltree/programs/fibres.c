@@ -1,5 +1,6 @@
 /* Two coroutines that are resumed in turn by two functions, and work below functions of their own; then ten that end, one
- * after the other, on the same stack. */
+ * after the other, on the same stack; functions that are called on another stack, and leave it by return or longjmp. */
+#include <setjmp.h>
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -70,6 +71,43 @@ __attribute__((noinline)) void last(void) {
     resume(0);
 }
 
+/* Calls a function on another stack, as compilers do for deep recursion. */
+void on_stack(void *top, void (*function)(void));
+#if defined(__x86_64__)
+__asm__(".text\n.type on_stack, @function\non_stack:\n  push %rbp\n  mov %rsp, %rbp\n  mov %rdi, %rsp\n  call *%rsi\n"
+        "  mov %rbp, %rsp\n  pop %rbp\n  ret\n.size on_stack, . - on_stack\n");
+#elif defined(__aarch64__)
+__asm__(".text\n.type on_stack, %function\non_stack:\n  stp x29, x30, [sp, #-16]!\n  mov x29, sp\n  mov sp, x0\n  blr x1\n"
+        "  mov sp, x29\n  ldp x29, x30, [sp], #16\n  ret\n.size on_stack, . - on_stack\n");
+#endif
+
+static jmp_buf back;
+static volatile int jumps;
+static char deep_stack[STACK] __attribute__((aligned(16)));
+
+void deep_part(void) {
+    work(5);
+    if (jumps) longjmp(back, 1);
+}
+
+__attribute__((noinline)) void deeper(void) {
+    jumps = 0;
+    on_stack(deep_stack + STACK, deep_part);
+    work(60);
+}
+
+__attribute__((noinline)) void leaves(void) {
+    char room[8192];
+    room[sink % 8192] = 1;
+    jumps = 1;
+    on_stack(deep_stack + STACK, deep_part);
+}
+
+__attribute__((noinline)) void after(void) {
+    if (setjmp(back) == 0) leaves();
+    work(70);
+}
+
 static void make(int which, void (*function)(void)) {
     getcontext(&routines[which]);
     static char *stacks[2];
@@ -89,6 +127,8 @@ int main(void) {
     for (int i = 0; i < 10; i++) {
         make(0, short_routine);
         last();
+        deeper();
+        after();
     }
     return 0;
 }
