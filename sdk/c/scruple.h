@@ -103,6 +103,12 @@ __attribute__((noreturn))
 #endif
 void scruple_fail(const char *message);
 
+/* Ends the current body, setup or check, because the case cannot run here: it is shown as skipped, with this reason. */
+#if defined __GNUC__
+__attribute__((noreturn))
+#endif
+void scruple_skip(const char *why);
+
 /* Serves the protocol. If the program was started by hand, it executes `scruple bench` with itself. */
 int scruple_main(int argc, char **argv);
 
@@ -759,8 +765,14 @@ static void scruple_say(void)
     scruple_reply.length = 0;
 }
 
+#define SCRUPLE_SKIPPED '\1' /* begins the message of a failure that is a skip */
+
 static void scruple_error(const char *kind, long long id, const char *text, const char *more)
 {
+    if (text[0] == SCRUPLE_SKIPPED) {
+        kind = "skipped";
+        text++;
+    }
     scruple_reply.length = 0;
     scruple_put(&scruple_reply, "{\"error\":");
     scruple_string(&scruple_reply, text);
@@ -1025,6 +1037,13 @@ static int scruple_guarded(void (*f)(void *), void *argument, char *why)
     return fine;
 }
 #endif
+
+void scruple_skip(const char *why)
+{
+    char message[SCRUPLE_WHY];
+    snprintf(message, sizeof message, "%c%s", SCRUPLE_SKIPPED, why);
+    scruple_fail(message);
+}
 
 /* ---- Clocks, counters and the timed part ---- */
 
@@ -1959,7 +1978,7 @@ static void scruple_do_once(void *argument)
         try {
             snprintf(o->text, sizeof o->text, "%s", SCRUPLE_HOOKS(c)->once(input).c_str());
         } catch (const std::exception &e) {
-            if (!SCRUPLE_HOOKS(c)->checked) throw;
+            if (!SCRUPLE_HOOKS(c)->checked || e.what()[0] == SCRUPLE_SKIPPED) throw;
             o->ok = 0;
             snprintf(o->text, sizeof o->text, "%s", e.what());
         }

@@ -238,6 +238,11 @@ func Main() {
 	}
 }
 
+type skip string
+
+// Skip ends the case that runs, because it cannot run here. Scruple shows it as skipped, with this reason.
+func Skip(why string) { panic(skip(why)) }
+
 // at is the current case, for the reply to a panic in it.
 var at *C
 
@@ -248,6 +253,8 @@ func answer(line string) (r reply) {
 		case nil:
 		case reply:
 			r = p
+		case skip:
+			r = reply{"error": string(p), "kind": "skipped", "id": at.ID}
 		default:
 			r = reply{"error": fmt.Sprint(p), "kind": "exception", "id": at.ID}
 		}

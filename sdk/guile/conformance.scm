@@ -23,6 +23,7 @@
   (bench "linear" (x 7) (linear x))
   (bench "alloc/known" (n 4096) #:params '(("bytes" . 4096)) (make-bytevector n))
   (bench "throws" () (deliberate))
+  (bench "skips" () (bench-skip "no such device"))
   (bench "hangs/idle" () (while #t (sleep 1000)))
   (bench "hangs/busy" () (spin))
   (bench "threads/two" (x 7) #:threads '(1 2) (linear x))

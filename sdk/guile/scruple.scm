@@ -18,7 +18,7 @@
   #:use-module (srfi srfi-1)
   #:use-module (srfi srfi-9)
   #:use-module (system foreign)
-  #:export (bench bench-each bgroup bench-main declare-case))
+  #:export (bench bench-each bench-skip bgroup bench-main declare-case))
 
 ;;; Declaring.
 
@@ -170,7 +170,7 @@
   (define-values (here calls done told) (apply values (map make-atomic-box '(0 0 0 0))))
   (define-values (cores results waits) (apply values (map (lambda (x) (make-vector threads x)) '(-1 #f #f))))
   (define lanes (map-in-order (lambda (_) (lane c kind n)) (iota threads)))
-  (define (run i lane) (vector-set! results i (attempt lane (lambda (why) why))))
+  (define (run i lane) (vector-set! results i (attempt lane values)))
   (define (note-wait! i) (vector-set! waits i (- (waited-so-far) (or (vector-ref waits i) 0))))
   (for-each (lambda (i lane)
               (call-with-new-thread
@@ -190,7 +190,8 @@
            (rise (lambda (key) (- (assq-ref after key) (assq-ref before key))))
            (results (vector->list results)))
       (when (> threads 1) (note-wait! 0) (await told (1- threads)))
-      (for-each (lambda (why) (when (string? why) (error why))) results)
+      (for-each (match-lambda ((and ('refusal . _) skipped) (raise-exception skipped)) ((? string? why) (error why)) (_ #t))
+                results)
       (unless (or (case-loop c) (case-each? c) (string=? kind "t"))
         (set-case-loop! c (loop-for c (fourth (car results)))))
       `(("id" . ,(case-id c)) ("kind" . ,kind) ("iterations" . ,(* n threads))
@@ -311,6 +312,10 @@
 (define (refuse kind why . more)
   (raise-exception `(refusal ("error" . ,why) ("kind" . ,kind) . ,more)))
 
+;; Ends the case that runs, because it cannot run here: Scruple shows it as skipped, with this reason.
+(define (bench-skip why)
+  (refuse "skipped" why `("id" . ,(case-id current))))
+
 (define (answer line)
   (with-exception-handler
       (match-lambda
@@ -333,7 +338,8 @@
     #:unwind? #t))
 
 (define (attempt thunk otherwise)
-  (with-exception-handler (lambda (e) (otherwise (message e))) thunk #:unwind? #t))
+  (define (reason e) (match e (('refusal . _) e) (_ (message e))))
+  (with-exception-handler (lambda (e) (otherwise (reason e))) thunk #:unwind? #t))
 
 (define (message e)
   (string-trim-both

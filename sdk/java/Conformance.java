@@ -43,6 +43,10 @@ public final class Conformance {
         return x;
     }
 
+    static int skip(int x) {
+        throw new ScrupleBench.Skip("no such device");
+    }
+
     static int deliberate(int x) {
         throw new IllegalArgumentException("a deliberate exception");
     }
@@ -67,6 +71,7 @@ public final class Conformance {
         bench.ofInt("linear", 7, Conformance::linear);
         bench.of("alloc/known", 4096, n -> new byte[n]).param("bytes", 4096);
         bench.ofInt("throws", 7, Conformance::deliberate);
+        bench.ofInt("skips", 7, Conformance::skip);
         bench.ofInt("hangs/idle", 7, Conformance::sleep);
         bench.ofInt("hangs/busy", 7, Conformance::spin);
         bench.ofInt("threads/two", 7, Conformance::linear).threads(1, 2);

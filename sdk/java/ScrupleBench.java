@@ -259,6 +259,11 @@ public final class ScrupleBench {
         }
     }
 
+    /** Thrown by a case that cannot run here. Scruple shows it as skipped, with this reason. */
+    @SuppressWarnings("serial") public static final class Skip extends RuntimeException {
+        public Skip(String why) { super(why); }
+    }
+
     private String answer(String line) {
         String[] words = ScrupleLines.parts(line, ' ');
         try {
@@ -284,7 +289,7 @@ public final class ScrupleBench {
             return ScrupleLines.json(e.reply);
         } catch (Throwable e) {
             String why = e.getMessage() == null ? e.toString() : e.getMessage();
-            return ScrupleLines.json(ScrupleLines.object("error", why, "kind", "exception", "id", current.id));
+            return ScrupleLines.json(ScrupleLines.object("error", why, "kind", e instanceof Skip ? "skipped" : "exception", "id", current.id));
         }
     }
 

@@ -1,6 +1,6 @@
 // The example cases that every SDK declares for sdk/conformance.
 import { writeSync } from 'node:fs'
-import { bench, group, main } from './scruple.mjs'
+import { bench, group, main, skip } from './scruple.mjs'
 
 const identity = x => x
 const sleep = new Int32Array(new SharedArrayBuffer(4))
@@ -26,6 +26,7 @@ function declare() {
   // An array of doubles is one allocation, besides the few words that point to it.
   bench('alloc/known', n => new Array(n).fill(0.5), { arg: 512, params: { bytes: 4096 } })
   bench('throws', deliberate, { arg: 7 })
+  bench('skips', () => skip('no such device'))
   bench('hangs/idle', () => Atomics.wait(sleep, 0, 0))
   bench('hangs/busy', x => { while (x > 0); }, { arg: 7 })
   bench('threads/two', linear, { arg: 7, threads: [1, 2] })

@@ -70,6 +70,13 @@ export async function main() {
   process.exit(0)
 }
 
+class Skip extends Error {}
+
+/** Ends the case that runs, because it cannot run here: Scruple shows it as skipped, with this reason. */
+export function skip(why) {
+  throw new Skip(why)
+}
+
 class Refusal extends Error {
   constructor(kind, message, id) {
     super(message)
@@ -97,7 +104,7 @@ async function answer(line) {
     }
     throw new Refusal('request', `unknown request: ${line}`)
   } catch (e) {
-    return e instanceof Refusal ? e.reply : { error: message(e), kind: 'exception', id: current.spec.id }
+    return e instanceof Refusal ? e.reply : { error: message(e), kind: e instanceof Skip ? 'skipped' : 'exception', id: current.spec.id }
   }
 }
 
@@ -331,7 +338,7 @@ const epoch = workerData?.scruple?.epoch ?? process.hrtime.bigint()
 
 // Threads are workers that run this same program and share memory with it: words for the task and the state of the
 // barrier, a lane's figures, and the text of an error.
-const ID = 0, KIND = 1, N = 2, SIZE = 3, TURN = 4, HERE = 5, OPEN = 6, DONE = 7, FAILED = 8, CALL = 9, NEVER = 10
+const ID = 0, KIND = 1, N = 2, SIZE = 3, TURN = 4, HERE = 5, OPEN = 6, DONE = 7, FAILED = 8, CALL = 9, NEVER = 10, SKIPPED = 11
 const KEYS = ['start', 'end', 'cpu', 'bytes', 'collections', 'pause', 'waited']
 const crew = []
 
@@ -362,7 +369,7 @@ function together(c, kind, n, threads) {
   }
   all(DONE)
   const lanes = members.map(({ words, figures, text }) => {
-    if (words[FAILED] > 0) throw new Error(Buffer.from(text.slice(0, words[FAILED])).toString())
+    if (words[FAILED] > 0) throw new (words[SKIPPED] ? Skip : Error)(Buffer.from(text.slice(0, words[FAILED])).toString())
     return Object.fromEntries(KEYS.map((key, i) => [key, figures[i]]))
   })
   // If only the process's CPU time can be read, the threads' shares of it are unknown. Each read it around its own part.
@@ -435,6 +442,7 @@ async function work({ memory, first }) {
       const l = await lane(c, words[KIND] === 0 ? 'c' : 't', words[N], barrier)
       figures.set(KEYS.map(key => l[key]))
     } catch (e) {
+      words[SKIPPED] = e instanceof Skip
       words[FAILED] = new TextEncoder().encodeInto(message(e) || 'an exception', text).written
     }
     signal(HERE)

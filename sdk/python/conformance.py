@@ -2,6 +2,7 @@
 
 import sys
 import time
+import unittest
 
 from scruple_bench import bench, main
 
@@ -27,6 +28,10 @@ class Counted:
 
 def fail(**_params):
     raise RuntimeError("a deliberate failure")
+
+
+def skip():
+    raise unittest.SkipTest("no such device")
 
 
 def refuse(_result):
@@ -71,6 +76,7 @@ def growth(n):
 
 
 bench("throws")(fail)
+bench("skips")(skip)
 bench("hangs/idle")(hang_idle)
 bench("hangs/busy")(hang_busy)
 bench("threads/two", threads=[1, 2], args=[7])(identity)

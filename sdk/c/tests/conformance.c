@@ -26,6 +26,12 @@ static void throws(void *input)
     scruple_fail("a deliberate failure");
 }
 
+static void skips(void *input)
+{
+    (void)input;
+    scruple_skip("no such device");
+}
+
 static void hang_idle(void *input)
 {
     (void)input;
@@ -135,6 +141,7 @@ int main(int argc, char **argv)
     scruple_data(c, &size);
     scruple_param(c, "bytes", (double)size);
     scruple_bench("throws", throws);
+    scruple_bench("skips", skips);
     scruple_bench("hangs/idle", hang_idle);
     scruple_bench("hangs/busy", hang_busy);
     c = SCRUPLE_BENCH("threads/two", identity);

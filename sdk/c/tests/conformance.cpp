@@ -41,6 +41,7 @@ int main(int argc, char **argv)
     bench("linear", linear, 7u);
     bench("alloc/known", [](size_t size) { return std::unique_ptr<char[]>(new char[size]); }, size_t(4096))
         .param("bytes", 4096);
+    bench("skips", [] { scruple_skip("no such device"); });
     bench("throws", [] { throw std::runtime_error("a deliberate failure"); });
     bench("hangs/idle", [] { for (;;) std::this_thread::sleep_for(std::chrono::hours(1)); });
     bench("hangs/busy", [] { for (;;) SCRUPLE_KEEP(0); });

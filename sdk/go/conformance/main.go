@@ -27,6 +27,7 @@ func main() {
 	scruple.Call("alloc/known", size, func(n int) []byte { return make([]byte, n) }).With(
 		scruple.Options{Params: map[string]any{"bytes": size}})
 	scruple.Call("throws", 1, func(int) int { panic("a deliberate panic") })
+	scruple.Call("skips", 1, func(n int) int { scruple.Skip("no such device"); return n })
 	scruple.Call("hangs/idle", 1, func(int) int { time.Sleep(time.Hour); return 0 })
 	scruple.Call("hangs/busy", 1, func(n int) int {
 		for n > 0 {

@@ -32,6 +32,7 @@ examples =
   , bench "linear" (nf (steps 1000) 7)
   , param "bytes" 100000 (bench "alloc/known" (whnfIO (block 100000)))
   , bench "throws" (nfIO deliberate)
+  , bench "skips" (nfIO (skip "no such device") :: Body ())
   , bench "hangs/idle" (nfIO (forever hour) :: Body ())
   , bench "hangs/busy" (nfIO (forever (return ())) :: Body ())
   , threads [1, 2] (bench "threads/two" (nf id (7 :: Word32)))

@@ -80,6 +80,7 @@ fn examples(bench: &mut Bench) {
     bench.case_with("linear", 7u32, linear);
     bench.case_with("alloc/known", 4096, Vec::<u8>::with_capacity).param("bytes", 4096);
     bench.case("throws", || panic!("a deliberate failure"));
+    bench.case("skips", || -> u32 { scruple_bench::skip("no such device") });
     bench.case("hangs/idle", || sleep_for_ever());
     bench.case("hangs/busy", || {
         loop {

@@ -57,6 +57,13 @@ use std::any::type_name;
 use std::future::Future;
 use std::time::Duration;
 
+/// Ends the case that runs, because it cannot run here: Scruple shows it as skipped, with this reason. Not with `panic =
+/// "abort"`.
+pub fn skip(why: &str) -> ! {
+    // Unlike a panic, this prints nothing.
+    std::panic::resume_unwind(Box::new(team::Skip(why.to_owned())))
+}
+
 /// The body or the queue of a case.
 enum Work {
     Body(Box<dyn Body>),

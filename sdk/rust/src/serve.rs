@@ -7,7 +7,7 @@ use crate::clock::{self, Span};
 use crate::heap::{self, Heap};
 use crate::json::Object;
 use crate::queue::{PassParameters, Passing};
-use crate::team::{Measured, message};
+use crate::team::{Measured, Skip, message};
 use crate::test_run::TestRun;
 use crate::{Entry, Work};
 use std::collections::HashSet;
@@ -27,13 +27,15 @@ const MOST: u64 = 1 << 53;
 struct Refusal {
     reply: Object,
     why: String,
+    /// Whether the case cannot run here, which is no failure.
+    skipped: bool,
 }
 
 impl Refusal {
     fn new(kind: &str, id: Option<usize>, text: &str) -> Refusal {
         let reply = Object::default().text("error", text).text("kind", kind);
         let reply = if let Some(id) = id { reply.integer("id", id as u64) } else { reply };
-        Refusal { reply, why: text.to_owned() }
+        Refusal { reply, why: text.to_owned(), skipped: false }
     }
 
     fn request(text: &str) -> Refusal {
@@ -139,7 +141,15 @@ fn parse_number(word: &str) -> Option<u64> {
 
 /// Turns a panic of a body into an error of its case.
 fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Refusal> {
-    let result = catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|panic| Err(message(&*panic)));
+    let result = match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => result,
+        Err(panic) => match panic.downcast_ref::<Skip>() {
+            Some(Skip(why)) => {
+                return Err(Refusal { skipped: true, ..Refusal::new("skipped", Some(id), why) });
+            }
+            None => Err(message(&*panic)),
+        },
+    };
     result.map_err(|why| Refusal::new("exception", Some(id), &why))
 }
 
@@ -152,13 +162,16 @@ impl BenchServer {
         self.entries.iter().map(|entry| &entry.declaration)
     }
 
-    /// Runs a case once, and its check. Returns why it failed.
-    pub fn test(&mut self, id: usize) -> Result<(), String> {
+    /// Runs a case once, and its check. Returns why it was skipped, if it was, or else why it failed.
+    pub fn test(&mut self, id: usize) -> Result<Option<String>, String> {
         let verdict = self.prepare(id).and_then(|()| self.verdict(id));
         let ended = self.dismiss(id);
-        let (verdict, _) = verdict.map_err(|refusal| refusal.why)?;
-        verdict?;
-        ended.map_err(|refusal| refusal.why)
+        match verdict {
+            Err(refusal) if refusal.skipped => return Ok(Some(refusal.why)),
+            Err(refusal) => return Err(refusal.why),
+            Ok((verdict, _)) => verdict?,
+        }
+        ended.map(|()| None).map_err(|refusal| refusal.why)
     }
 
     fn say(&mut self, reply: Object) {

@@ -3,7 +3,8 @@
 use crate::barrier::Barrier;
 use crate::clock::{self, Span};
 use crate::heap::{Heap, Totals};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -18,8 +19,11 @@ pub struct Measured {
     pub after: Totals,
 }
 
+/// Why a case cannot run here: what unwinds out of its body.
+pub struct Skip(pub String);
+
 /// The message of a panic.
-pub fn message(panic: &(dyn std::any::Any + Send)) -> String {
+pub fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|s| s.to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".into())
@@ -49,7 +53,7 @@ pub fn run(heap: Heap, jobs: Vec<ThreadJob<'_>>, watch: Option<Watch<'_>>) -> Re
                     let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
                     done.count += 1;
                     ended.notify_one();
-                    result.map_err(|panic| done.panic = Some(message(&*panic))).ok()
+                    result.map_err(|panic| done.end(panic)).ok()
                 })
             })
             .collect();
@@ -60,7 +64,11 @@ pub fn run(heap: Heap, jobs: Vec<ThreadJob<'_>>, watch: Option<Watch<'_>>) -> Re
         let after = heap.read();
         let spans: Vec<Span> =
             handles.into_iter().filter_map(|handle| handle.join().ok().flatten()).collect();
-        match done.lock().unwrap_or_else(|e| e.into_inner()).panic.take() {
+        let mut done = done.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(skip) = done.skip.take() {
+            resume_unwind(Box::new(skip));
+        }
+        match done.panic.take() {
             Some(panic) => Err(panic),
             None => Ok(Measured { spans, before, after }),
         }
@@ -72,6 +80,16 @@ pub fn run(heap: Heap, jobs: Vec<ThreadJob<'_>>, watch: Option<Watch<'_>>) -> Re
 struct EndedThreads {
     count: usize,
     panic: Option<String>,
+    skip: Option<Skip>,
+}
+
+impl EndedThreads {
+    fn end(&mut self, panic: Box<dyn Any + Send>) {
+        match panic.downcast::<Skip>() {
+            Ok(skip) => self.skip = Some(*skip),
+            Err(panic) => self.panic = Some(message(&*panic)),
+        }
+    }
 }
 
 fn wait(done: &Mutex<EndedThreads>, ended: &Condvar, size: usize, watch: Option<Watch<'_>>) {

@@ -74,7 +74,11 @@ impl TestRun {
             }
             let _ = write!(out, "test {name} ... ").and_then(|()| out.flush());
             let result = server.test(id);
-            let _ = writeln!(out, "{}", if result.is_ok() { "ok" } else { "FAILED" });
+            let _ = match &result {
+                Ok(None) => writeln!(out, "ok"),
+                Ok(Some(why)) => writeln!(out, "ignored, {why}"),
+                Err(_) => writeln!(out, "FAILED"),
+            };
             failures.extend(result.err().map(|why| format!("{name}: {why}")));
         }
         for failure in &failures {

@@ -12,7 +12,7 @@ module Scruple.Bench
   ( -- * Suites
     Suite, scruple, group, bench, env
     -- * What is weighed
-  , Body, nf, whnf, nfThroughput, whnfThroughput, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest
+  , Body, nf, whnf, nfThroughput, whnfThroughput, nfIO, whnfIO, nfAppIO, whnfAppIO, nfInput, perBatch, repeatedly, check, digest, skip
     -- * What is said about cases (it holds for all cases below)
   , param, variant, items, bytes, threads, atMost, budget, inGroup, tagged, fresh, maxIterations, timeLimit
   , JSON (..)
@@ -21,7 +21,7 @@ module Scruple.Bench
   ) where
 
 import Control.DeepSeq (NFData, rnf)
-import Control.Exception (evaluate)
+import Control.Exception (evaluate, throw)
 import Data.Maybe (isJust)
 import GHC.Stack
 
@@ -55,6 +55,10 @@ leaf stack name shape work change = Leaf (change Case
 -- making it; if it is strict, the environment is made for the listing.
 env :: NFData e => IO e -> (e -> IO ()) -> (e -> Suite) -> Suite
 env make = Env (make >>= \e -> evaluate (rnf e) >> return e)
+
+-- | Ends the case that runs, because it cannot run here: Scruple shows it as skipped, with this reason.
+skip :: String -> a
+skip why = throw (refusal "skipped" why)
 
 -- | A number that distinguishes cases of one name. Scruple fits growth over it.
 param :: String -> Double -> Suite -> Suite
