@@ -73,6 +73,8 @@ class Case:
         self.options = {"group": group, "shape": shape, "throughput": _throughput(throughput), "budgets": budgets,
                         "threads": list(threads or []), "tags": list(tags or []), "fresh": fresh,
                         "time_limit": time_limit}
+        # Whether every iteration gets its own input although the declaration could not say so.
+        self.late_input = False
         self.ready, self.made, self.chain = False, (), None
 
     def declaration(self, number):
@@ -390,6 +392,8 @@ class _Server:
             case.learn(times[0][3])
         if case.timing:
             entry["timing"] = case.timing
+        if case.late_input:
+            entry["per_iteration_input"] = True
         if threads > 1:
             entry["threads"] = [{"iterations": iterations, "time.wall": end - start, "time.cpu": cpu}
                                 for start, end, cpu, _ in times]

@@ -177,6 +177,7 @@ class TestCase(scruple_bench.Case):
     def learn_call(self, recorder):
         self.body, self.made = recorder.call
         self.make, self.undo = recorder.make, recorder.undo
+        self.late_input = self.make is not None
 
     def prepare(self):
         if self.ready or self.in_test:

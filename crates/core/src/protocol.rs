@@ -260,6 +260,9 @@ pub struct BatchReply {
     /// What the time of an iteration covers, where that was not known beforehand.
     #[serde(default, deserialize_with = "known_timing")]
     pub timing: Option<Timing>,
+    /// Whether every iteration has its own input, where that was not known beforehand.
+    #[serde(default)]
+    pub per_iteration_input: bool,
     /// The part of each thread, where there are several threads.
     #[serde(default)]
     pub threads: Vec<ThreadReply>,

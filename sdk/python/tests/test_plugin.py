@@ -141,6 +141,9 @@ def test_the_fixture_of_pytest_benchmark_hands_over_cases_with_and_without_a_set
         for case in cases:
             entries = program.ask(f"block {case['id']}:c:20 {case['id']}:t:20")["block"]
             assert [entry["iterations"] for entry in entries] == [20, 20]
+            # Only the test's run shows that every iteration gets its own input.
+            own_input = case["name"].endswith(("_setup", "_teardown"))
+            assert [entry.get("per_iteration_input", False) for entry in entries] == [own_input] * 2
             assert program.ask(f"once {case['id']}")["ok"]
 
 

@@ -144,6 +144,8 @@ def batch(cases, word):
     if kind == "c":
         lie(case.get("does"), reply)
     time.sleep(case.get("making", 0) * count / 1000)
+    if case.get("late_input"):
+        reply["per_iteration_input"] = True
     reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
@@ -166,7 +168,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

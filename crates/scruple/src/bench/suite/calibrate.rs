@@ -126,19 +126,15 @@ impl<'a> Calibration<'a> {
     /// of iterations from it.
     fn find_iterations(
         &self,
-        weighed: &Weighed,
+        weighed: &mut Weighed,
         program: &mut BenchProgram,
         kind: LoopKind,
         first: u64,
     ) -> Result<u64, BenchError> {
         let queue = weighed.case.concurrency.is_some();
         let target = self.target_of(weighed);
-        let inputs = weighed.case.per_iteration_input;
-        let possible = (target / SHORTEST_ITERATION) as u64;
-        let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
-        // A tare that walks over inputs or elements is extremely cheap. A long batch would need far too many of them,
-        // which are made and checked outside the timed part.
-        let most = if (inputs || queue) && kind == LoopKind::Tare { most.min(first) } else { most };
+        let mut inputs = weighed.case.per_iteration_input;
+        let most = self.most_iterations(weighed, kind, first);
         let mut iterations = if queue { 1000.min(most) } else { first.min(most) };
         let mut attempt = 1;
         loop {
@@ -149,6 +145,8 @@ impl<'a> Calibration<'a> {
                 let own = scheduler_waits::own_wait();
                 let reply = self.programs.batch(weighed, program, kind, iterations)?;
                 let took = began.elapsed();
+                weighed.learn(&reply);
+                inputs = weighed.case.per_iteration_input;
                 let own = own.zip(scheduler_waits::own_wait()).map_or(0, |(then, now)| now - then);
                 let since = before.and_then(|before| Some(program.threads()?.since(&before)));
                 whole = whole.min(not_waiting(took, own, since));
@@ -162,6 +160,7 @@ impl<'a> Calibration<'a> {
             let wanted = iterations as f64 * target / least;
             // Inputs are made outside the timed part, but the user still waits for them.
             let room = self.whole_length().as_secs_f64() / whole.as_secs_f64();
+            let most = self.most_iterations(weighed, kind, first);
             let most = match inputs {
                 true => most.min((iterations as f64 * room).max(1.0) as u64),
                 false => most,
@@ -181,6 +180,16 @@ impl<'a> Calibration<'a> {
             };
             attempt += 1;
         }
+    }
+
+    /// Returns the largest number of iterations of a batch of the case or its tare, whose search begins with `first`.
+    fn most_iterations(&self, weighed: &Weighed, kind: LoopKind, first: u64) -> u64 {
+        let possible = (self.target_of(weighed) / SHORTEST_ITERATION) as u64;
+        let most = weighed.case.max_iterations.unwrap_or(possible).clamp(1, possible);
+        // A tare that walks over inputs or elements is extremely cheap. A long batch would need far too many of them,
+        // which are made and checked outside the timed part.
+        let outside = weighed.case.per_iteration_input || weighed.case.concurrency.is_some();
+        if outside && kind == LoopKind::Tare { most.min(first) } else { most }
     }
 
     /// Returns the required length of a batch of a case, in nanoseconds. Starting several threads takes time as well,

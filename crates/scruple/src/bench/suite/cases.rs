@@ -6,11 +6,14 @@ use crate::store::add_readings;
 use scruple_core::judge;
 use scruple_core::limit::Limit;
 use scruple_core::metric::Pass;
-use scruple_core::protocol::{Batch, Case, LoopKind};
+use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind};
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// The most iterations of a batch in which each has its own input, unless the case says otherwise.
+const MOST_INPUTS: u64 = 1000;
 
 /// The criteria by which cases are selected.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +174,14 @@ impl Weighed {
     pub(super) fn batch(&self, kind: LoopKind, iterations: u64) -> Batch {
         let threads = if self.case.concurrency.is_some() { 1 } else { self.threads };
         Batch { id: self.case.id, kind, iterations, threads }
+    }
+
+    /// Notes what a batch says of its case and the program did not know before: every iteration has its own input.
+    pub(super) fn learn(&mut self, reply: &BatchReply) {
+        if reply.per_iteration_input && !self.case.per_iteration_input {
+            self.case.per_iteration_input = true;
+            self.case.max_iterations.get_or_insert(MOST_INPUTS);
+        }
     }
 
     pub(super) fn has_threads(&self) -> bool {
