@@ -44,21 +44,32 @@ final class ScrupleCode {
         String tree = (String) ManagementFactory.getPlatformMBeanServer()
             .invoke(commands, "vmClassloaders", words, new String[] {String[].class.getName()});
         boolean ofProgram = false;
+        // Regular expressions would take a tenth of a second, because the list is long and their code is not compiled.
         for (String line : tree.split("\n")) {
-            String text = line.replaceFirst("^[| ]*", "").replaceFirst("^[A-Za-z ]*Classes: *", "").trim();
-            if (text.startsWith("+-- ")) {
-                String loader = text.substring(4).replaceFirst("^\"[^\"]*\", ", "").replaceFirst(" \\(\\+.*", "");
-                ofProgram = loader.equals(OF_PROGRAM);
-                if (!ofProgram && !OF_RUNTIME.contains(loader)) {
-                    throw new IllegalStateException("classes were loaded by " + loader);
+            int loader = line.indexOf("+-- ");
+            if (loader >= 0) {
+                ofProgram = isOfProgram(line.substring(loader + 4));
+            } else if (ofProgram) {
+                String name = line.substring(line.lastIndexOf(' ') + 1);
+                if (!name.isEmpty() && !name.equals("|") && !name.endsWith(")") && !name.startsWith("[")) {
+                    addClass(name);
                 }
-            } else if (ofProgram && !text.isEmpty() && !text.startsWith("(") && !text.startsWith("[")) {
-                addClass(text);
             }
         }
         if (files.stream().noneMatch(file -> file.endsWith("ScrupleBench.class") || file.endsWith(".jar"))) {
             throw new IllegalStateException("the virtual machine does not list the classes of the program");
         }
+    }
+
+    /** Whether a loader, as the machine lists it, is that of the program. An error says that it is of neither kind. */
+    private static boolean isOfProgram(String listed) {
+        int name = listed.lastIndexOf("\", ");
+        int more = listed.indexOf(" (+");
+        String loader = listed.substring(name < 0 ? 0 : name + 3, more < 0 ? listed.length() : more);
+        if (!loader.equals(OF_PROGRAM) && !OF_RUNTIME.contains(loader)) {
+            throw new IllegalStateException("classes were loaded by ".concat(loader));
+        }
+        return loader.equals(OF_PROGRAM);
     }
 
     private void addClass(String name) throws Exception {
