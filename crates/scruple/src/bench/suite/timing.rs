@@ -69,6 +69,9 @@ const LIGHT: f64 = 10.0;
 /// How often a batch is run again whose threads had to wait for a core.
 const AGAIN: u32 = 4;
 
+/// The number of iterations of a batch up to which a cold one matters.
+const FEW_ITERATIONS: u64 = 64;
+
 /// The smallest number of blocks that gives an interval in a single process.
 const LEAST_BLOCKS: u32 = 6;
 
@@ -163,7 +166,6 @@ impl TimingPass<'_> {
     /// Starts the programs of a process, and gets their cases ready.
     fn ready_process(&mut self, process: u32) -> Result<Vec<BenchProgram>, Stop> {
         let mut programs = self.start(VisitOrder::new(1, self.record.run.seed).padding(process))?;
-        self.loaded.wait(&self.programs.interrupted);
         // The time is taken after the start, because starting a program that declares very many cases takes long.
         let ready = Instant::now();
         let first = !self.cases.calibrated;
@@ -202,6 +204,8 @@ impl TimingPass<'_> {
             self.cases.calibrated = true;
             self.record.begin_writing()?;
         }
+        // The earlier processes have answered and ended before anything is timed beside them.
+        self.loaded.wait(&self.programs.interrupted);
         Ok(programs)
     }
 
@@ -292,11 +296,15 @@ impl TimingPass<'_> {
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
         let case = weighed.batch(LoopKind::Case, jittered(weighed.iterations));
         let tare = weighed.batch(LoopKind::Tare, jittered(weighed.tare_iterations));
-        let batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
+        let mut batches = if pcg.below(2) == 0 { vec![case, tare] } else { vec![tare, case] };
+        let warming = batches.iter().position(|batch| *batch == case).filter(|_| starts_cold(weighed));
+        if let Some(at) = warming {
+            batches.insert(at, weighed.batch(LoopKind::Case, 1));
+        }
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
         let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.waited() } else { None };
-        let replies = match run_threaded_block(self.programs, weighed, program, batches) {
+        let mut replies = match run_threaded_block(self.programs, weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
                 self.programs.tolerate::<()>(weighed, self.record, program, Err(error))?;
@@ -311,6 +319,9 @@ impl TimingPass<'_> {
         let waited = by_scheduler.or_else(|| readings::waited(&replies));
         let spent: f64 = replies.iter().filter_map(|reply| reply.reading("time.wall")).sum();
         let waited = waited.map(|waited| waited / spent.max(1.0));
+        if let Some(at) = warming {
+            replies.remove(at);
+        }
         let beside = readings::readings_of_tare(&replies, beside, core, waited);
         for reply in replies {
             let position = if reply.kind == LoopKind::Case { weighed.arm } else { weighed.tare };
@@ -394,6 +405,14 @@ fn run_threaded_block(
 /// The share of a batch in which a thread waited for a core; `None` for a batch of one thread.
 fn share_waited(reply: &BatchReply) -> Option<f64> {
     Some(reply.waited()? / reply.reading("time.wall")?.max(1.0))
+}
+
+/// Whether an iteration of the case runs before each batch and does not count. While a program waits for a request, other
+/// programs use its core: the first iteration then finds neither its code nor its data in the caches. That matters only
+/// in a batch of few iterations. If one takes long, a second one would be interrupted more often.
+fn starts_cold(weighed: &Weighed) -> bool {
+    let one = weighed.batch_time.div_f64(weighed.iterations as f64);
+    weighed.iterations <= FEW_ITERATIONS && one <= LONG && !weighed.has_threads()
 }
 
 /// Whether the program may have to wait for a core during a batch of the case: the batches are long, or there are

@@ -139,6 +139,15 @@ fn inputs_that_take_long_to_make_are_few() {
 }
 
 #[test]
+fn an_iteration_that_starts_with_cold_caches_is_not_timed() {
+    let cold = r#"{"name":"cold","cost":20000,"cold_iteration":20000}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--json", "--time-only"], &[cold]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let time = at(&answer.json(), "/arms/0/metrics/time.wall/estimate").as_f64().expect("a number");
+    assert!((19_900.0..20_500.0).contains(&time), "{time}");
+}
+
+#[test]
 fn code_that_was_compiled_after_the_calibration_runs_in_batches_of_the_usual_length() {
     let place = Place::new();
     let late = format!(
