@@ -4,7 +4,7 @@
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks, word_after};
-use super::figures::{LIVE, RuntimeFigure};
+use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "ocaml",
@@ -47,7 +47,8 @@ fn find(elf: &Elf) -> Option<Recognition> {
 fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<RuntimeFigure>, String> {
     match summary(&record.text()) {
         Some(mut figures) => {
-            figures.extend(live(record, &figures));
+            let peak = figures.iter().find(|figure| figure.key == "heap.peak").map(|figure| figure.value);
+            figures.extend(peak.and_then(|peak| live(record, peak)).into_iter().flatten());
             Ok(figures)
         }
         None if record.refused() => {
@@ -57,17 +58,13 @@ fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<Runtim
     }
 }
 
-/// The live size in bytes. It is the live size at the end, unless the heap had been much larger before; then it is
-/// the heap size, which exceeds the live size by a tenth.
-fn live(record: &AgentRecord, figures: &[RuntimeFigure]) -> Option<RuntimeFigure> {
-    let peak = figures.iter().find(|figure| figure.key == "heap.peak")?.value;
+/// The live size at the end of the program, and at most, in bytes. If the heap had been much larger before, what was in it
+/// may have been alive; else only garbage was in it besides.
+fn live(record: &AgentRecord, peak: f64) -> Option<[RuntimeFigure; 2]> {
     let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
     const SLACK: f64 = 4e6;
-    Some(if peak > 1.5 * at_end + SLACK {
-        RuntimeFigure::estimated(LIVE, peak)
-    } else {
-        RuntimeFigure::near(LIVE, at_end)
-    })
+    let at_most = if peak > 1.5 * at_end + SLACK { peak } else { at_end };
+    Some([RuntimeFigure::near(LIVE, at_end), RuntimeFigure::near(LIVE_AT_MOST, at_most)])
 }
 
 /// The figures of a summary; `None` if the text contains none.

@@ -106,13 +106,32 @@ fn guile(scales: &mut Scales) -> Done {
     script(scales, "guile", "shapes.scm", 90.0..150.0)
 }
 
+const IN_OCAML: &str = "
+let kept = ref []
+let shape = Sys.argv.(1)
+let () =
+  let base = Array.init (if shape = \"base\" then 20_000 else 0) (fun _ -> Bytes.create 1000) in
+  for i = 1 to int_of_string Sys.argv.(2) do
+    let block = Bytes.create 100 in
+    match shape with
+    | \"leak\" -> kept := block :: !kept
+    | \"base\" -> if i mod 50 = 0 then kept := block :: !kept
+    | _ -> kept := [block]
+  done;
+  ignore (Sys.opaque_identity base)
+";
+
 fn ocaml(scales: &mut Scales) -> Done {
-    let text = "let kept = ref []\nlet () =\n  for i = 1 to int_of_string Sys.argv.(2) do\n    \
-        let block = Bytes.create 100 in\n    if Sys.argv.(1) = \"leak\" then kept := block :: !kept else kept := [block]\n  done\n";
-    scales.write("shapes.ml", text);
+    scales.write("shapes.ml", IN_OCAML);
     let built = scales.compile("shapes-ml", &["ocamlfind", "ocamlopt", "-o", "shapes-ml", "shapes.ml"])?;
     // A block of 14 words and a list cell of 3 words.
-    keeps(scales, &[built.as_os_str()], 135.9..136.1)
+    keeps(scales, &[built.as_os_str()], 135.9..136.1)?;
+    // A large array that is freed before the end hides nothing of what is kept beside it.
+    match shape(scales, &[built.as_os_str()], "base") {
+        (Retained::Grows { per_unit, .. }, _) => assert!((2.7..2.75).contains(&per_unit), "{per_unit}"),
+        other => panic!("every fiftieth block is kept: {other:?}"),
+    }
+    Ok(())
 }
 
 fn java(scales: &mut Scales) -> Done {
