@@ -1,5 +1,5 @@
 ;; Stands in front of Guile's own module of this name, which every program that Guile runs loads first, and makes Guile
-;; count. Interpreted, so the counter is compiled first: it is called for each instruction.
+;; count. Interpreted, the counter would be slow, so it is compiled first.
 
 (let* ((name "/ice-9/command-line")
        (folder (dirname (dirname (current-filename))))
@@ -11,7 +11,11 @@
                         (else (look (cdr paths)))))))
        (compiled (other %load-compiled-path ".go")))
   (if compiled (load-compiled compiled) (primitive-load (other %load-path ".scm")))
-  (let ((counter (string-append folder "/" (number->string (getpid)) ".go")))
-    ((@ (system base compile) compile-file) (string-append folder "/count.scm") #:output-file counter)
-    (load-compiled counter)
-    (delete-file counter)))
+  (for-each (lambda (part)
+              (let ((counter (string-append folder "/" (number->string (getpid)) ".go")))
+                ((@ (system base compile) compile-file) (string-append folder (car part)) #:output-file counter
+                 #:opts (cdr part))
+                (load-compiled counter)
+                (delete-file counter)))
+            ;; Without CPS, Guile translates each expression by itself.
+            '(("/contexts.scm") ("/count.scm" #:cps? #f))))

@@ -2,87 +2,14 @@
 ;; thread of each process counts, and writes one file into this file's folder at its end.
 
 (define-module (scruple count)
+  #:use-module (scruple contexts)
   #:use-module (system vm vm)
-  #:use-module (system vm frame)
   #:use-module (system vm debug)
   #:use-module (system base compile)
-  #:use-module (srfi srfi-1)
-  #:use-module (srfi srfi-9))
+  #:use-module (srfi srfi-1))
 
 (define folder (getenv "SCRUPLE_COUNTS"))
 (define shell (resolve-module '(ice-9 command-line)))
-
-;; A procedure: its number, the address of its first instruction, what is known of it.
-(define procedures-by-begin (make-hash-table 1000))
-(define procedures-by-ip (make-hash-table 10000))
-(define-record-type procedure (make-procedure number begin info) procedure?
-  (number procedure-number) (begin procedure-begin) (info procedure-info))
-
-;; A context is a vector, because one is changed at each instruction.
-(define-syntax-rule (define-fields maker (field index) ...)
-  (begin (define (maker . values) (list->vector values))
-         (define-syntax-rule (field context) (vector-ref context index)) ...))
-(define-fields make-context
-  (context-cost 0) (context-calls 1) (context-recursive 2) (context-procedure 3) (context-children 4)
-  (context-parent 5))
-(define root (make-context 0 1 0 #f (make-hash-table) #f))
-(define contexts '())
-
-(define-syntax-rule (increase! context index)
-  (vector-set! context index (+ 1 (vector-ref context index))))
-;; The frames that are executing, the innermost first: pairs of an address and a context.
-(define stack '())
-
-(define (procedure-of ip)
-  (let ((entry (hashv-create-handle! procedures-by-ip ip #f)))
-    (or (cdr entry)
-        (let* ((info (find-program-debug-info ip))
-               (begin (if info (program-debug-info-addr info) 0))
-               (known (hashv-create-handle! procedures-by-begin begin #f)))
-          (unless (cdr known)
-            (set-cdr! known (make-procedure (hash-count (const #t) procedures-by-begin) begin info)))
-          (set-cdr! entry (cdr known))
-          (cdr known)))))
-
-(define (enter! parent procedure)
-  (let* ((entry (hashv-create-handle! (context-children parent) (procedure-begin procedure) #f)))
-    (unless (cdr entry)
-      (set-cdr! entry
-                (let look ((above parent))
-                  (cond ((eq? above root)
-                         (let ((new (make-context 0 0 0 procedure (make-hash-table 7) parent)))
-                           (set! contexts (cons new contexts))
-                           new))
-                        ((eq? (context-procedure above) procedure) above)
-                        (else (look (context-parent above)))))))
-    (cdr entry)))
-
-;; A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of
-;; procedures, or into a continuation, the frames that no longer exist are left, and the executing one is entered
-;; without a call.
-;; Collections are disabled here. With them, programs fail with values of a wrong type just after calls, presumably
-;; because the collector does not see the values that a call has just returned.
-(define (count! frame)
-  (gc-disable)
-  (let* ((ip (frame-instruction-pointer frame))
-         (address (frame-address frame))
-         (procedure (procedure-of ip))
-         (begins? (= ip (procedure-begin procedure))))
-    (let leave ()
-      (when (and (pair? stack) (> (caar stack) address))
-        (set! stack (cdr stack))
-        (leave)))
-    (when (or (null? stack) (not (= (caar stack) address)) begins?
-              (not (eq? (context-procedure (cdar stack)) procedure)))
-      (let* ((parent (if (pair? stack) (cdar stack) root))
-             (context (enter! parent procedure)))
-        (when (and (pair? stack) (= (caar stack) address))
-          (set! stack (cdr stack)))
-        (when begins?
-          (if (eq? (context-parent context) parent) (increase! context 1) (increase! context 2)))
-        (set! stack (acons address context stack))))
-    (increase! (cdar stack) 0))
-  (gc-enable))
 
 (define (clear! context)
   (for-each (lambda (index) (vector-set! context index 0)) '(0 1 2)))
@@ -190,7 +117,7 @@
                       (hashv-ref places (procedure-number (context-procedure context)))
                       (context-calls context) (context-recursive context) (context-cost context))
                 (+ number 1))
-              1 (reverse contexts))
+              1 (reverse (all-contexts)))
         (line "end"))
       #:encoding "UTF-8")
     (rename-file (file-of-process ".new") (file-of-process ".calls"))
@@ -226,7 +153,7 @@
       (lambda (fork)
         (lambda ()
           (let ((child (fork)))
-            (when (= child 0) (for-each clear! contexts) (mark))
+            (when (= child 0) (for-each clear! (all-contexts)) (mark))
             child))))
 
 (set-default-vm-engine! 'debug)

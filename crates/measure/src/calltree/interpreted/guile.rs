@@ -1,7 +1,7 @@
 //! Programs in Guile Scheme by procedures of their own: instructions of Guile's virtual machine, counted inside it.
 //!
 //! `command-line.scm` takes the place of the module of that name, which the program `guile` loads first, because its
-//! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `count.scm`, which counts.
+//! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `contexts.scm` and `count.scm`, which count.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +12,7 @@ use std::path::Path;
 pub(super) fn prepare(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder.join("ice-9"))?;
     fs::write(folder.join("ice-9/command-line.scm"), include_str!("command-line.scm"))?;
+    fs::write(folder.join("contexts.scm"), include_str!("contexts.scm"))?;
     fs::write(folder.join("count.scm"), include_str!("count.scm"))
 }
 
