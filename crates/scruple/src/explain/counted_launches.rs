@@ -13,7 +13,7 @@ use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::explain::Count;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{ChosenTool, Side, SourceText, Trees, name_stripped};
+use scruple_measure::calltree::{ChosenTool, Language, Side, SourceText, Trees, name_stripped};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
@@ -146,8 +146,7 @@ pub fn gather(
             }
         }
         let runs = sides[0].len();
-        // The monitor of Go's runtime wakes by the clock, so that totals always differ a little.
-        let may_repeat = alone.is_some() || !sides.iter().any(|runs| runs[0].is_go());
+        let may_repeat = alone.is_some() || !sides.iter().any(|runs| never_repeats(&runs[0]));
         if effort.once && runs == 1 && may_repeat {
             let again = alone.take().map_or_else(|| both.totals(), Ok)?;
             totals_repeat = have(&again, totals);
@@ -202,6 +201,12 @@ fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
 /// come from the programs themselves, for example from random names of temporary files.
 fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
     runs.iter().zip(totals).any(|(run, total)| run.total.abs_diff(total) as f64 > NEGLIGIBLE * total as f64)
+}
+
+/// Whether the runtime of a program depends on time, so that totals always differ a little: the monitor of Go's runtime
+/// wakes by the clock, Node compiles in threads beside the program, and Guile's collector marks in several threads.
+fn never_repeats(run: &Side) -> bool {
+    run.is_go() || matches!(interpreters::language(run), Some(Language::JavaScript | Language::Guile))
 }
 
 /// Says which program found files that earlier launches had left or changed.
