@@ -23,8 +23,8 @@ pub struct Side {
     pub functions: Vec<ProfileFunction>,
     /// For each function, the executed instructions: the length by the distance from the function's start, in bytes.
     pub executed: Vec<BTreeMap<u64, u8>>,
-    /// How often each instruction was executed, by file and address in the file.
-    pub counts: HashMap<(String, u64), u64>,
+    /// How often each instruction was executed, by file and then by address in the file.
+    pub counts: HashMap<String, HashMap<u64, u64>>,
     /// The own instructions of code whose function is known, by a symbol or an unwinding table, and of other code.
     pub named: (u64, u64),
     /// Recursive calls: the calling context, the called context above it, and the number of calls.
@@ -182,9 +182,14 @@ impl Side {
         self.processes.push((profile.words.clone(), begin));
         for run in &profile.runs {
             let mut address = run.offset;
+            let mut of_file = match &run.object {
+                Some(object) if self.counts.contains_key(object) => self.counts.get_mut(object),
+                Some(object) => Some(self.counts.entry(object.clone()).or_default()),
+                None => None,
+            };
             for length in &run.lengths {
-                if let Some(object) = &run.object {
-                    *self.counts.entry((object.clone(), address)).or_default() += run.count;
+                if let Some(of_file) = &mut of_file {
+                    *of_file.entry(address).or_default() += run.count;
                 }
                 if let Some(function) = run.function
                     && let Some(distance) = address.checked_sub(profile.functions[function].offset)

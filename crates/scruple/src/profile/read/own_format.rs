@@ -41,10 +41,10 @@ struct OwnProfile {
 
 /// Returns the profile of a run in the form in which it is stored.
 pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
-    let mut counts: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
-    for ((file, address), count) in &side.counts {
-        counts.entry(file.clone()).or_default().push((*address, *count));
-    }
+    let pairs =
+        |of_file: &HashMap<u64, u64>| of_file.iter().map(|(address, count)| (*address, *count)).collect();
+    let mut counts: BTreeMap<String, Vec<(u64, u64)>> =
+        side.counts.iter().map(|(file, of_file)| (file.clone(), pairs(of_file))).collect();
     counts.values_mut().for_each(|places| places.sort_unstable());
     let row = |context: &Context| {
         let OwnCost { instructions, allocations, bytes, .. } = context.cost;
@@ -114,16 +114,14 @@ fn side(document: &OwnProfile) -> Option<Side> {
     if contexts.is_empty() || !document.recursive.iter().all(known) {
         return None;
     }
-    let mut counts = HashMap::new();
-    for (file, places) in &document.counts {
-        counts.extend(places.iter().map(|(address, count)| ((file.clone(), *address), *count)));
-    }
+    let of_files =
+        document.counts.iter().map(|(file, places)| (file.clone(), places.iter().copied().collect()));
     Some(Side {
         digests: None,
         tree: Tree { functions: document.names.clone(), contexts, edges: Vec::new() },
         functions: document.functions.clone(),
         executed: document.executed.clone(),
-        counts,
+        counts: of_files.collect(),
         named: document.named,
         cut: document.cut,
         closures: document.closures.clone().unwrap_or_default(),
