@@ -24,6 +24,11 @@ for i in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(squeue -h 2>/dev/null)" ] && break; sl
 for file in "$D"/slurmctld.pid "$D"/slurmd.*.pid "$D"/munged.pid; do
   [ -s "$file" ] && kill -9 "$(cat "$file")" 2>/dev/null
 done
+# The process of a job that has not reported its end to the controller would try that for minutes.
+for process in /proc/[0-9]*; do
+  [ "$(cat "$process/comm" 2>/dev/null)" = slurmstepd ] && grep -qsz "^SLURM_CONF=$D/" "$process/environ" &&
+    kill -9 "${process#/proc/}"
+done
 rm -rf "$D"
 "#;
 
@@ -141,6 +146,11 @@ impl Cluster {
             self.ask(&["sinfo", "-R", "-l"]),
             lines[lines.len().saturating_sub(100)..].join("\n")
         )
+    }
+
+    /// Fails if jobs stay in the queue. The script of a job ends a little after the unit has written its result.
+    pub fn assert_no_jobs(&self) {
+        assert!(self.eventually(|| self.ask(&["squeue", "-h"]).is_empty()), "{}", self.state());
     }
 
     fn idle(&self) -> usize {

@@ -233,7 +233,7 @@ fn slurm_runs_a_command_line_on_its_nodes_though_a_unit_and_the_sender_are_kille
         _ => assert_ne!(cpu["method"], "mean of nodes, Student over nodes"),
     }
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 2);
-    assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+    cluster.assert_no_jobs();
 }
 
 /// The id of the parent of a process that runs.

@@ -117,5 +117,5 @@ fn slurm_builds_two_revisions_and_weighs_both_of_them_on_each_node() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&answer.json(), ["./app @HEAD~1", "./app @HEAD"], 4);
     assert_eq!(place.run(["store", "list", "--json"]).stdout.matches("\"complete\"").count(), 1);
-    assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+    cluster.assert_no_jobs();
 }

@@ -130,7 +130,7 @@ fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
     let (client, server) = node.split_once(" → ").expect("two nodes");
     assert!(client != server && [client, server].iter().all(|name| !name.is_empty()), "{node}");
     check(&document, &[&node]);
-    assert_eq!(cluster.ask(&["squeue", "-h"]), "");
+    cluster.assert_no_jobs();
     place.assert_no_processes();
 }
 

@@ -95,8 +95,7 @@ fn a_history_by_slurm_has_the_figures_of_here_and_runs_on_nodes_of_its_class_onl
         "nothing is left to do: {}",
         again.exchange()
     );
-    let queue = cluster.ask(&["squeue", "-h"]);
-    assert_eq!(queue, "");
+    cluster.assert_no_jobs();
 }
 
 #[test]
