@@ -20,10 +20,11 @@ else
 fi
 
 # A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
-# pass then are printed as flaky and counted. The arguments select the tests.
+# pass then are printed as flaky and counted, the others with their output and in a list at the end. The arguments select the
+# tests.
 cargo_tests() {
     tests=$(mktemp)
-    trap 'rm -f "$tests" "$tests.code" "$tests.again"' EXIT
+    trap 'rm -f "$tests" "$tests.code" "$tests.again" "$tests.failed"' EXIT
     { cargo_test --no-fail-fast "$@" 2>&1; echo $? >"$tests.code"; } | tee "$tests"
     [ "$(cat "$tests.code")" != 0 ] || return 0
     # The lists at the end of each program: the lines of single tests may be mixed with what other tests print.
@@ -31,12 +32,19 @@ cargo_tests() {
     counted=$(awk '/^test result:/ { for (i = 2; i <= NF; i++) if ($i ~ /^failed/) n += $(i - 1) } END { print n + 0 }' "$tests")
     # A failure without a test's name, such as a compiler error, is not retried.
     [ -n "$names" ] && [ "$(echo "$names" | wc -l)" = "$counted" ] && [ "$counted" -le 5 ] || return 1
+    : >"$tests.failed"
     for name in $names; do
         echo "== again, alone: $name"
-        cargo_test -- --exact "$name" --nocapture >"$tests.again" 2>&1 || { cat "$tests.again"; return 1; }
-        grep '^test result: ok\. 1 passed' "$tests.again" || return 1
-        echo "flaky: $name"
+        if cargo_test -- --exact "$name" --nocapture >"$tests.again" 2>&1 &&
+            grep '^test result: ok\. 1 passed' "$tests.again"; then
+            echo "flaky: $name"
+        else
+            cat "$tests.again"
+            echo "failed twice: $name" >>"$tests.failed"
+        fi
     done
+    cat "$tests.failed"
+    [ ! -s "$tests.failed" ]
 }
 
 if [ $# -gt 0 ]; then
