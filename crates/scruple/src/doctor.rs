@@ -43,7 +43,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     let interrupted = new_run::interruption_flag()?;
     let work = WorkFolder::make()?;
     let counter = Box::new(HeapInstrument::new(work.path()));
-    let mut counting = Instructions::new(launcher.pid(), work.path(), &paths::calltree_folder());
+    let mut counting = Instructions::new(launcher.pid(), work.path(), &paths::calltree_folder()?);
     let mut weigher = Commands::new(launcher, interrupted.clone(), vec![counter]);
     let job = own_job()?;
     let mut text = machine(args.store.as_deref());

@@ -62,20 +62,9 @@ pub fn existing_store(named: Option<&Path>) -> Result<Store, Fault> {
     Ok(Store::open_existing(&store_address(named)?)?)
 }
 
-/// Returns the folder for the clones and builds of histories. It is in the user's cache, or in the temporary folder if
-/// the cache is not writable.
+/// Returns the folder for the clones and builds of histories.
 pub fn history_folder() -> Result<PathBuf, Fault> {
-    let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple/history"));
-    let mut problem = String::new();
-    for folder in cache.into_iter().chain([std::env::temp_dir().join("scruple/history")]) {
-        match std::fs::create_dir_all(&folder) {
-            Ok(()) => return Ok(folder),
-            Err(error) => problem = format!("‘{}’: {error}", folder.display()),
-        }
-    }
-    Err(Fault::usage(format!(
-        "there is no folder to build in ({problem}): set XDG_CACHE_HOME or TMPDIR to a writable one"
-    )))
+    cache_folder("history")
 }
 
 /// Returns the folder in which the nodes of a farm keep builds and artefacts, each in a subfolder of its own.
@@ -90,9 +79,8 @@ pub fn farm_folder() -> Result<PathBuf, Fault> {
 }
 
 /// Returns the folder that caches the compiled call-tree tool for each version of Valgrind.
-pub fn calltree_folder() -> PathBuf {
-    let cache = user_folder("XDG_CACHE_HOME", ".cache").unwrap_or_else(|_| std::env::temp_dir());
-    cache.join("scruple/calltree")
+pub fn calltree_folder() -> Result<PathBuf, Fault> {
+    cache_folder("calltree")
 }
 
 /// A folder of this process for files that measured programs execute or map. It is removed when the value is dropped.
@@ -101,24 +89,11 @@ pub struct WorkFolder {
 }
 
 impl WorkFolder {
-    /// Creates the folder in the user's cache, or in the temporary folder if the cache is not writable. Removes the
-    /// folders of processes that were killed.
+    /// Creates the folder, and removes the folders of processes that were killed.
     pub fn make() -> Result<WorkFolder, Fault> {
-        let cache = user_folder("XDG_CACHE_HOME", ".cache").ok().map(|cache| cache.join("scruple"));
-        let mut problem = String::new();
-        for base in cache.into_iter().chain([std::env::temp_dir().join("scruple")]) {
-            let path = base.join(format!("work-{:010}", std::process::id()));
-            match std::fs::create_dir_all(&path) {
-                Ok(()) => {
-                    sweep(&base);
-                    return Ok(WorkFolder { path });
-                }
-                Err(error) => problem = format!("‘{}’: {error}", base.display()),
-            }
-        }
-        Err(Fault::usage(format!(
-            "there is no folder to work in ({problem}): set XDG_CACHE_HOME or TMPDIR to a writable one"
-        )))
+        let path = cache_folder(&format!("work-{:010}", std::process::id()))?;
+        path.parent().into_iter().for_each(sweep);
+        Ok(WorkFolder { path })
     }
 
     /// Returns the path of the folder.
@@ -145,6 +120,20 @@ fn sweep(base: &Path) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Creates a folder of the user's cache, or of the user's temporary folder if the cache is not writable.
+fn cache_folder(name: &str) -> Result<PathBuf, Fault> {
+    let cache = scruple_measure::user_folder::cache_folder();
+    let made = cache.map(|cache| cache.join(name)).and_then(|folder| match std::fs::create_dir_all(&folder) {
+        Ok(()) => Ok(folder),
+        Err(error) => Err(format!("‘{}’: {error}", folder.display())),
+    });
+    made.map_err(|problem| {
+        Fault::usage(format!(
+            "there is no folder to work in ({problem}): set XDG_CACHE_HOME or TMPDIR to a writable one"
+        ))
+    })
 }
 
 /// Returns the nearest parent folder that is a project, because it has a store, a configuration or a repository.

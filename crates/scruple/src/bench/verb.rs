@@ -123,7 +123,7 @@ fn taken(
         suite.keep_in(store);
     }
     if RequestedInstruments::by(&args.metrics, &limits).instructions {
-        suite.count_instructions();
+        suite.count_instructions()?;
     }
     if !args.results.json {
         suite.show_progress(Progress::new(), Box::new(partial_results));

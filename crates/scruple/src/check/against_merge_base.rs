@@ -203,7 +203,7 @@ fn suite(
         suite.keep_in(store);
     }
     if wants_instructions(&needed_metrics(&args.gate.gate, &[])) {
-        suite.count_instructions();
+        suite.count_instructions()?;
     }
     if !args.results.json {
         suite.show_progress(Progress::new(), Box::new(bench::verb::partial_results));

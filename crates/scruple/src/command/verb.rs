@@ -113,7 +113,7 @@ fn take_here_or_on_farm(
     }
     let mut asked = RequestedInstruments::by(&args.sampling.metrics, &limits);
     asked.requested |= args.sampling.requested_peak;
-    let weigher = source.into_weigher(&interrupted, &work, &asked);
+    let weigher = source.into_weigher(&interrupted, &work, &asked)?;
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
     let mut passes = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
     let result = passes.take(&effort);
@@ -209,14 +209,14 @@ impl ReadingSource {
         interrupted: &Arc<AtomicBool>,
         work: &WorkFolder,
         asked: &RequestedInstruments,
-    ) -> Box<dyn Weigher> {
-        match self {
+    ) -> Result<Box<dyn Weigher>, Fault> {
+        Ok(match self {
             ReadingSource::Script(script) => Box::new(Scripted::new(script)),
             ReadingSource::Machine(launcher) => {
                 // Few given launches reach the first instruments only, so those that were asked for come first.
                 let mut instruments: Vec<Box<dyn Instrument>> = Vec::new();
                 if asked.instructions {
-                    let cache = paths::calltree_folder();
+                    let cache = paths::calltree_folder()?;
                     instruments.push(Box::new(Instructions::new(launcher.pid(), work.path(), &cache)));
                 }
                 if asked.requested {
@@ -226,7 +226,7 @@ impl ReadingSource {
                 instruments.extend(runtimes::all());
                 Box::new(Commands::new(launcher, interrupted.clone(), instruments))
             }
-        }
+        })
     }
 }
 

@@ -177,7 +177,7 @@ impl RevisionSettings<'_> {
         remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
         let store = paths::open_store(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
-        let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked);
+        let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked)?;
         let mut passes = CommandPasses::new(
             weigher,
             prepared,

@@ -213,7 +213,7 @@ fn measure(
     store.begin_history(&history)?;
     let asked = RequestedInstruments { instructions: measure.instructions, requested: measure.requested };
     let weighing = WeighingTools {
-        weigher: source.into_weigher(flag, &work, &asked),
+        weigher: source.into_weigher(flag, &work, &asked)?,
         progress: Progress::new(),
         work: work.path().to_owned(),
         instructions: measure.instructions,

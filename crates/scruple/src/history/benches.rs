@@ -135,7 +135,7 @@ impl Benches {
         let mut suite =
             Suite::open(vec![side], run, &CaseSelection::default(), effort, interrupted, &self.work)?;
         if self.instructions {
-            suite.count_instructions();
+            suite.count_instructions()?;
         }
         Ok(suite)
     }

@@ -76,7 +76,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         RequestedInstruments::by(&args.page.metrics, &[])
     };
     let weighing = WeighingTools {
-        weigher: source.into_weigher(&interrupted, &work, &asked),
+        weigher: source.into_weigher(&interrupted, &work, &asked)?,
         progress: Progress::new(),
         work: work.path().to_owned(),
         instructions: asked.instructions,

@@ -55,7 +55,7 @@ pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
 
 /// Returns the call tree, which alone counts sites exactly.
 pub fn counter() -> Result<ChosenTool, Fault> {
-    let found = ChosenTool::find(&paths::calltree_folder()).map_err(|why| why.to_string());
+    let found = ChosenTool::find(&paths::calltree_folder()?).map_err(|why| why.to_string());
     let found = found.and_then(|counter| match counter.refused.first() {
         Some((_, why)) => Err(why.to_string()),
         None => Ok(counter),

@@ -2,6 +2,7 @@
 
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 
 fn run(place: &Place, words: &[&str]) -> Answer {
@@ -97,12 +98,28 @@ fn a_folder_to_work_in_is_needed() {
     let place = Place::new();
     let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
     command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", "/proc/nowhere");
-    assert_snapshot!(place.finish(&mut command).exchange(), @r"
+    let user = std::fs::metadata(place.path()).expect("the place").uid();
+    let named = |answer: Answer| {
+        answer.exchange().replace(&format!("scruple-cache-{user}’"), "scruple-cache-[user]’")
+    };
+    assert_snapshot!(named(place.finish(&mut command)), @r"
     exit 2
     --- stderr
-    error: there is no folder to work in (‘/proc/nowhere/scruple’: No such file or directory (os error 2)): set XDG_CACHE_HOME or TMPDIR to a writable one
+    error: there is no folder to work in (‘/proc/nowhere/scruple-cache-[user]’: No such file or directory (os error 2)): set XDG_CACHE_HOME or TMPDIR to a writable one
     ");
     let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
-    command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", place.file("cache"));
+    command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", place.path());
     assert_eq!(place.finish(&mut command).code, 0, "the temporary folder serves where there is no cache");
+
+    // Anybody may create a name in the folder for temporary files, so a link in the place of ours is not followed.
+    let ours = place.file(&format!("scruple-cache-{user}"));
+    std::fs::remove_dir_all(&ours).expect("the folder of this user, and of no other");
+    std::os::unix::fs::symlink(place.file("cache"), &ours).expect("a link");
+    let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
+    command.env_remove("XDG_CACHE_HOME").env_remove("HOME").env("TMPDIR", place.path());
+    assert_snapshot!(named(place.finish(&mut command)), @r"
+    exit 2
+    --- stderr
+    error: there is no folder to work in (‘[place]/scruple-cache-[user]’: is a symbolic link): set XDG_CACHE_HOME or TMPDIR to a writable one
+    ");
 }

@@ -14,11 +14,12 @@ use crate::calltree::{
     CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
 };
 use crate::load::{LoadResult, Target};
+use crate::user_folder::TemporaryFolder;
 use scruple_core::per_request::{self, Bounds};
 use scruple_core::sorting;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -238,10 +239,10 @@ impl CountedServer<'_> {
     }
 
     fn session(&self, control: bool) -> Result<(TemporaryFolder, CalltreeSession), String> {
-        let folder = TemporaryFolder::new()?;
+        let folder = TemporaryFolder::new("instructions")?;
         let settings = Settings { control, ..Settings::default() };
-        let session =
-            CalltreeSession::start(self.counter, settings, &folder.0).map_err(|error| error.to_string())?;
+        let session = CalltreeSession::start(self.counter, settings, folder.path())
+            .map_err(|error| error.to_string())?;
         Ok((folder, session))
     }
 
@@ -317,28 +318,6 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
     }
     value.push("asyncpreemptoff=1");
     Some((NAME.into(), value))
-}
-
-/// A folder that is removed with its contents when dropped.
-struct TemporaryFolder(PathBuf);
-
-impl TemporaryFolder {
-    fn new() -> Result<TemporaryFolder, String> {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("scruple-instructions-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path)
-            .map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
-        Ok(TemporaryFolder(path))
-    }
-}
-
-impl Drop for TemporaryFolder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@
 //! server.
 
 use super::process_tree::ProcessTree;
+use crate::user_folder::TemporaryFolder;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -73,11 +73,8 @@ pub fn weigh(
     tree: &ProcessTree,
     load: &mut dyn FnMut() -> Result<u64, String>,
 ) -> Result<SampledTime, String> {
-    let file = TemporaryFile(std::env::temp_dir().join(format!(
-        "scruple-perf-{}-{}",
-        std::process::id(),
-        tree.root()
-    )));
+    let folder = TemporaryFolder::new("perf")?;
+    let file = folder.path().join("samples");
     let processes: Vec<String> = tree.processes().iter().map(i32::to_string).collect();
     let mut perf = Command::new("perf")
         .args([
@@ -92,7 +89,7 @@ pub fn weigh(
             &processes.join(","),
         ])
         .arg("-o")
-        .arg(&file.0)
+        .arg(&file)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -110,7 +107,7 @@ pub fn weigh(
     let requests = requests?;
     let script = Command::new("perf")
         .args(["script", "-F", "comm,tid,period,ip,sym,dso", "-i"])
-        .arg(&file.0)
+        .arg(&file)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
@@ -122,14 +119,6 @@ pub fn weigh(
         );
     }
     Ok(sampled)
-}
-
-struct TemporaryFile(PathBuf);
-
-impl Drop for TemporaryFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 /// A frame of a stack: the function and the object.

@@ -2,6 +2,7 @@
 //! nothing else may be measured in that window.
 
 use super::process_tree::ProcessTree;
+use crate::user_folder::TemporaryFolder;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -29,9 +30,10 @@ pub fn count(
     tree: &ProcessTree,
     load: &mut dyn FnMut() -> Result<u64, String>,
 ) -> Result<BTreeMap<String, f64>, String> {
-    let folder = std::env::temp_dir().join(format!("scruple-strace-{}-{}", std::process::id(), tree.root()));
+    let folder = TemporaryFolder::new("strace")?;
+    let file = folder.path().join("calls");
     let mut command = Command::new("strace");
-    command.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&folder);
+    command.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&file);
     for pid in tree.processes() {
         command.args(["-p", &pid.to_string()]);
     }
@@ -46,8 +48,7 @@ pub fn count(
     // SAFETY: plain system call about our own child; the signal makes it detach and write its table.
     unsafe { libc::kill(tracer.id() as i32, libc::SIGINT) };
     let _ = tracer.wait();
-    let table = std::fs::read_to_string(&folder);
-    let _ = std::fs::remove_file(&folder);
+    let table = std::fs::read_to_string(&file);
     let requests = requests?.max(1) as f64;
     let calls = parse(&table.map_err(|error| format!("strace wrote no table: {error}"))?);
     Ok(calls.into_iter().map(|(name, count)| (name, count as f64 / requests)).collect())

@@ -237,8 +237,9 @@ impl Suite {
     }
 
     /// Requests that the instructions of each case are counted as well.
-    pub fn count_instructions(&mut self) {
-        self.instructions = Some(Instructions::new(0, &self.programs.work, &paths::calltree_folder()));
+    pub fn count_instructions(&mut self) -> Result<(), Fault> {
+        self.instructions = Some(Instructions::new(0, &self.programs.work, &paths::calltree_folder()?));
+        Ok(())
     }
 
     /// Ends the processes that listed the cases, since others measure them.

@@ -127,8 +127,8 @@ impl InstrumentPass<'_> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
         let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
-        let (target, cache) = (&self.side.target, paths::calltree_folder());
-        instructions::weigh(command, target, requests, &cache, self.interrupted, &mut exactly)
+        let cache = paths::calltree_folder().map_err(|fault| fault.to_string())?;
+        instructions::weigh(command, &self.side.target, requests, &cache, self.interrupted, &mut exactly)
     }
 
     /// Samples the server's time by function.
