@@ -2,7 +2,7 @@
 
 use crate::programs::BURN;
 use crate::repository::Repository;
-use crate::scripted_readings::arm;
+use crate::scripted_readings::{arm, noisy_arm};
 use crate::support::{Place, at};
 use serde_json::Value;
 
@@ -137,4 +137,14 @@ fn outputs_of_versions_cannot_be_compared_in_a_single_launch() {
     let answer = place.run(["history", "--repo", "repo", "-r", "1", "--same-output", "--", "true"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert!(answer.stderr.contains("give -r 2 or more"), "{}", answer.exchange());
+}
+
+#[test]
+fn launches_that_take_long_because_their_output_is_read_do_not_limit_the_others() {
+    let place = Place::new();
+    // In the memory pass, Scruple reads the output.
+    let slow = noisy_arm(1.0, 1, 0.9).with("memory", "time.wall", |_| 4e9);
+    let answer = place.play(&[("true", slow)], &["--no-store", "--json", "--budget", "10s", "true"]);
+    let blocks = readings(&answer.json(), "time.wall");
+    assert!(blocks > 10, "{blocks} blocks");
 }

@@ -12,6 +12,7 @@ use scruple_core::sample::{Figure, Reading};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
 use scruple_measure::heap;
+use scruple_measure::streams::Captured;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::time::Duration;
@@ -28,13 +29,18 @@ const ENOUGH: u32 = MOST_OF_FEW as u32;
 /// Passes that are expected to take longer than this are announced.
 const LONG: Duration = Duration::from_secs(20);
 
+/// Reading more bytes than this takes a noticeable time.
+const MUCH: u64 = 32 << 20;
+
 impl CommandPasses {
     /// Reads the memory of every command. Returns the time of one block.
     pub fn memory_pass(&mut self, effort: &RunEffort) -> Result<Duration, Stop> {
         let before = self.spent;
         self.round(Pass::Memory, 0, MEMORY)?;
         let time = self.spent - before;
-        self.announce(effort, time);
+        if !self.prints_much() {
+            self.announce(effort, time);
+        }
         let rounds = self.rounds(effort, MEMORY, time);
         for block in 1..rounds {
             self.round(Pass::Memory, block, rounds)?;
@@ -111,8 +117,15 @@ impl CommandPasses {
         self.elapsed() + time <= effort.budget.mul_f64(1.1)
     }
 
+    /// Whether a command prints so much that reading it takes a good part of a launch of the memory pass. How long
+    /// other launches take is then known only after one of them.
+    pub(super) fn prints_much(&self) -> bool {
+        let printed = |output: &Captured| output.stdout.length.max(output.stderr.length);
+        self.outputs.values().flatten().any(|output| printed(output) > MUCH)
+    }
+
     /// Announces the launches if they are expected to take long.
-    fn announce(&mut self, effort: &RunEffort, time: Duration) {
+    pub(super) fn announce(&mut self, effort: &RunEffort, time: Duration) {
         let instruments = self.weigher.counting_launches();
         let few = self.rounds(effort, MEMORY, time)
             + instruments * self.rounds(effort, COUNTING, time * instruments);

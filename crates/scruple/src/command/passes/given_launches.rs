@@ -35,7 +35,12 @@ impl CommandPasses {
         self.run.terms.looks = 1;
         let most = effort.launches.unwrap_or(1) - self.launched.iter().max().unwrap_or(&0);
         for block in 0..most {
+            let before = self.spent;
             self.block(&plan, block, Some(most))?;
+            if block == 0 && self.prints_much() {
+                let (all, time) = (effort.launches.unwrap_or(1), self.spent - before);
+                self.announce_launches(&all.to_string(), time, time * all);
+            }
         }
         Ok(())
     }
@@ -47,7 +52,9 @@ impl CommandPasses {
             let before = self.spent;
             self.round(Pass::Memory, 0, shares.each())?;
             let time = self.spent - before;
-            self.announce_launches(&all.to_string(), time, time * all);
+            if !self.prints_much() {
+                self.announce_launches(&all.to_string(), time, time * all);
+            }
             for block in 1..MEMORY.min(shares.each()) {
                 self.round(Pass::Memory, block, shares.each())?;
             }
