@@ -13,6 +13,7 @@ use crate::versions::requested_subjects::{
     RequestedSubjects, check_work_size, named, substitute_here, yardstick,
 };
 use crate::versions::{self, VersionSelection};
+use scruple_core::metric::{METRICS, Pass};
 use scruple_core::run::Terms;
 use std::path::Path;
 
@@ -48,7 +49,12 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fau
     };
     let of = overridden(base, args, selection.first_parent, &config)?;
     let narrow = aim == Aim::Sets;
-    let given = effort.rounds.or(effort.runs);
+    // Counts need no launches for time, so a bisection of them makes none unless it is asked for some.
+    let counts = narrow
+        && !of.time_only
+        && !of.subjects.iter().any(|subject| subject.yardstick)
+        && counts_only(&args.page.metrics);
+    let given = effort.rounds.or(effort.runs).or(counts.then_some(0));
     if effort.runs == Some(1) && of.same_output {
         return Err(Fault::usage(
             "a single launch is timed, and its output is not read for --same-output: give -r 2 or more",
@@ -77,6 +83,14 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fau
         aim,
     };
     Ok((request, terms))
+}
+
+/// Whether metrics are named, and none of them is read in the timing pass.
+fn counts_only(metrics: &[String]) -> bool {
+    let timed = |pattern: &String| {
+        METRICS.iter().any(|metric| metric.pass == Pass::Timing && metric.matches(pattern))
+    };
+    !metrics.is_empty() && !metrics.iter().any(timed)
 }
 
 /// Returns the base definition with the changes of the command line.

@@ -21,7 +21,7 @@ pub struct HistoryEffort {
     /// The number of launches of each command in all passes together, if the user gave one. The numbers of rounds
     /// follow from it.
     pub launches: Option<u32>,
-    /// The number of rounds for every version.
+    /// The number of rounds for every version; 0 if no time is wanted.
     pub rounds: u32,
     /// The number of rounds for versions on both sides of a difference, in an adaptive history.
     pub suspects: u32,
@@ -51,6 +51,15 @@ impl HistoryEffort {
     /// only exact figures can show differences.
     pub fn first(&self) -> u32 {
         FIRST.min(self.rounds)
+    }
+
+    /// Returns the number of launches for a count that differs from launch to launch. It is smaller if the user
+    /// requests few rounds. A history without rounds has nothing but counts, so they need as many as any.
+    pub fn counted(&self) -> u32 {
+        match self.rounds {
+            0 => LEAST,
+            rounds => LEAST.min(rounds),
+        }
     }
 }
 

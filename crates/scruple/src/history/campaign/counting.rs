@@ -4,7 +4,7 @@ use super::given_launches::GivenLaunches;
 use super::visits::Visits;
 use crate::fault::Fault;
 use crate::progress::Progress;
-use scruple_core::history::{READINGS, VersionState};
+use scruple_core::history::VersionState;
 use scruple_core::metric::Pass;
 use scruple_core::sample::BLOCKS_OF_A_VISIT;
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Counting<'_> {
     /// and with the most launches.
     fn other_passes(&self, bench: bool, instruments: u32) -> Vec<(Pass, u32, u32)> {
         // If the user wants few rounds, these passes have few launches as well.
-        let enough = (READINGS as u32).min(self.visits.scope.effort.rounds).max(REPEATS);
+        let enough = self.visits.scope.effort.counted().max(REPEATS);
         let usual = GivenLaunches { timed: 0, memory: enough, instruments, counted: enough };
         let given = self.visits.scope.given.unwrap_or(usual);
         match bench {

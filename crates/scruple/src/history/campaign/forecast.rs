@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::history::expected_work::{AssumedCosts, ExpectedWork};
 use crate::history::schedule::VersionProgress;
 use crate::progress::Progress;
-use scruple_core::history::{Graph, READINGS};
+use scruple_core::history::Graph;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::{median, quantile, sorted};
 use scruple_core::subject::{Arm, Subject};
@@ -183,7 +183,7 @@ impl Basis<'_> {
 
     /// Returns the number of launches of the memory and counting passes of one version, if its counts repeat.
     fn launches_of_a_count(&self, launch: Duration) -> usize {
-        let enough = (READINGS as u32).min(self.scope.effort.rounds).max(REPEATS);
+        let enough = self.scope.effort.counted().max(REPEATS);
         let of_a_command = match launch {
             _ if self.scope.given.is_some() => self.scope.given.map_or(0, |given| given.others()),
             launch if launch > LONG => 1 + self.instruments,

@@ -335,6 +335,31 @@ fn a_change_of_time_is_bisected_too() {
     assert!(rounds(8) < rounds(12));
 }
 
+#[test]
+fn a_bisection_of_counts_takes_no_time_and_a_later_one_of_times_does() {
+    let place = Place::new();
+    let commits = Repository::new(&place, "repo").commit_allocations(1..=9);
+    let names: Vec<String> = commits.iter().map(|commit| format!("./app @{}", &commit[..10])).collect();
+    let arm = |index: usize| {
+        let bytes = if index < 5 { 4096.0 } else { 8192.0 };
+        scripted_readings::arm(1.0, index as u64).with("counting", "malloc.bytes", move |_| bytes)
+    };
+    let arms: Vec<(&str, scripted_readings::Arm)> =
+        names.iter().enumerate().map(|(index, name)| (name.as_str(), arm(index))).collect();
+    place.script(&arms);
+    let bisect = |more: &[&str]| {
+        let words = ["history", "bisect", "--repo", "repo", "--scripted", "script.json"];
+        let answer = place.run(words.iter().chain(more).chain(&BUILD).chain(&["--", "./app"]));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.stdout
+    };
+    let shown = bisect(&["--metrics", "malloc.bytes"]);
+    assert!(shown.contains(&format!("regression  {}", &commits[5][..10])), "{shown}");
+    assert_eq!(place.recorded().count("time.wall"), 0);
+    bisect(&[]);
+    assert!(place.recorded().count("time.wall") > 0);
+}
+
 /// The changes of allocated bytes: the index of the version, the level before, and the level after.
 fn allocated(answer: &crate::support::Answer) -> Vec<[f64; 3]> {
     let judged = answer.json();
