@@ -1,6 +1,6 @@
 //! What every run needs at its start: an id, the provenance, its passes, and an interruption flag.
 
-use crate::address::without_password;
+use crate::address::without_secrets;
 use crate::fault::Fault;
 use crate::git;
 use scruple_core::harmless_text::plain;
@@ -57,7 +57,7 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
         started: now.as_millis() as i64,
         state: RunState::Running,
         seed: seed.unwrap_or(entropy % 1_000_000),
-        argv: std::env::args().map(|word| without_password(&word)).collect(),
+        argv: without_secrets(std::env::args()),
         terms,
         provenance: provenance(programs),
         arms: Vec::new(),

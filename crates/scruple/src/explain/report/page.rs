@@ -2,7 +2,7 @@
 //! and decreases.
 
 use super::{terminal, words};
-use crate::address::without_password;
+use crate::address::without_secrets;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
@@ -196,7 +196,7 @@ fn code(found: &Findings) -> Option<Section> {
 
 /// Makes the section with the command that repeats the explanation.
 fn again() -> Option<Section> {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| without_password(&word)).collect();
+    let words: Vec<String> = without_secrets(std::env::args().skip(1));
     let command = shell_words::join(["scruple"].into_iter().chain(words.iter().map(String::as_str)));
     (!words.is_empty()).then(|| Section {
         title: run_page::AGAIN.to_owned(),

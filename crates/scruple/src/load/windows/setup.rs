@@ -1,5 +1,6 @@
 //! Converts the command line into servers and a plan.
 
+use crate::address::without_parameters;
 use crate::cli::values;
 use crate::fault::Fault;
 use crate::load::args::LoadArgs;
@@ -177,8 +178,8 @@ fn side(args: &LoadArgs, name: String, url: &str, words: Vec<String>) -> Result<
         read.scenario = read.scenario.map(|scenario| scenario.faster(speed));
     }
     Ok(TargetServer {
-        name: plain(&name),
-        url: url.to_owned(),
+        name: plain(&without_parameters(&name)),
+        url: without_parameters(url),
         target,
         requests: read.requests,
         order: read.order,
@@ -217,6 +218,8 @@ fn from_file(file: &Path) -> Result<RequestFileContent, Fault> {
 
 /// Creates the request that the options describe.
 fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
+    /// The prefix of a text that answers must contain.
+    const TEXT: &str = "text:";
     let own = &args.request;
     let body = match own.body.as_deref().map(|body| (body, body.strip_prefix('@'))) {
         None => Vec::new(),
@@ -245,7 +248,7 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
     let status = statuses.iter().flat_map(|what| what.split(',')).map(|one| one.trim().to_owned()).collect();
     let contains = texts.first().and_then(|what| what.strip_prefix(TEXT)).map(str::to_owned);
     Ok(Request {
-        name: format!("{method} {path}"),
+        name: format!("{method} {}", without_parameters(path)),
         method,
         headers,
         body,
@@ -253,9 +256,6 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
         ..Request::get(path)
     })
 }
-
-/// The prefix of a text that answers must contain.
-const TEXT: &str = "text:";
 
 /// Returns the plan of the whole load. Each server has its own requests.
 ///

@@ -41,6 +41,22 @@ fn every_request_is_written_as_lines_of_json_or_csv() {
 }
 
 #[test]
+fn credentials_of_a_load_are_neither_shown_nor_kept() {
+    let place = Place::new();
+    let url = format!("http://{}/?page=2&access_token=WORD1", answers(HELLO));
+    let words = ["load", &url, "-n", "300", "-c", "2", "--no-cost", "--timeout", "30s", "--warm-up", "off"];
+    let secrets = ["-H", "Authorization: Bearer WORD2", "-HCookie: a=WORD3", "-H", "Accept: text/html"];
+    let answer = place.run(words.iter().chain(&secrets).chain(&["--export", "a.json", "--export", "a.html"]));
+    assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
+    let exported = place.read("a.json");
+    for text in [&answer.exchange(), &exported, &place.read("a.html"), &place.run(["show", "last"]).stdout] {
+        assert!(!text.contains("WORD"), "{text}");
+    }
+    assert!(exported.contains("?page=2&access_token=***"), "{exported}");
+    assert!(exported.contains("Accept: text/html"), "{exported}");
+}
+
+#[test]
 fn the_log_of_hdrhistogram_has_the_parts_of_the_load() {
     let place = Place::new();
     let answer = load(&place, &["-n", "300", "-c", "2", "--export", "load.hlog"]);
