@@ -111,7 +111,8 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
         note: String::new(),
         label: lines.collect::<Vec<_>>().join(" "),
         drawn: Drawn::Plot(Plot {
-            x: Axis::new(harmless_name(parameter), Unit::Count, scale(wide)),
+            x: Axis::new(harmless_name(parameter), Unit::Count, scale(wide))
+                .for_values(points.iter().map(|point| point.x)),
             y: Axis::new(what(key), unit, scale(tall)),
             shade: None,
             column: None,

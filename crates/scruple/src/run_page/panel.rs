@@ -85,6 +85,12 @@ fn unit(sides: &[PanelArm<'_>]) -> Unit {
     sides.first().map_or(Unit::Count, |side| side.sample.unit.clone())
 }
 
+/// The axis of the readings of some arms.
+fn axis(key: &str, sides: &[PanelArm<'_>]) -> Axis {
+    Axis::linear(what(key), unit(sides))
+        .for_values(sides.iter().flat_map(|side| side.sample.readings.iter().copied()))
+}
+
 /// Draws the differences with their intervals and the margin, from which a reader can decide.
 pub fn differences(key: &str, judged: &[(usize, &Judged)]) -> Option<Chart> {
     let known = |judged: &Judged| matches!(judged.comparison.evidence, Evidence::Interval { .. });
@@ -179,7 +185,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
         title: "Every reading".to_owned(),
         note,
         label: label.join("; "),
-        drawn: Drawn::Rows(RowChart { axis: Axis::linear(what(key), unit), shade: None, zero: None, rows }),
+        drawn: Drawn::Rows(RowChart { axis: axis(key, sides), shade: None, zero: None, rows }),
     }
 }
 
@@ -261,7 +267,8 @@ fn distribution(
         note,
         label: medians.join("; "),
         drawn: Drawn::Plot(Plot {
-            x: Axis::linear(what(key), unit),
+            x: Axis::linear(what(key), unit)
+                .for_values(all.iter().flat_map(|side| side.sample.readings.iter().copied())),
             y: Axis::linear("share", Unit::Ratio),
             shade: None,
             column: None,
@@ -303,8 +310,8 @@ fn course(key: &str, sides: &[PanelArm<'_>]) -> Chart {
         note: String::new(),
         label: format!("{} over {} readings: {}", what(key), sides[0].sample.readings.len(), ends.join("; ")),
         drawn: Drawn::Plot(Plot {
-            x: Axis::linear("reading", Unit::Count),
-            y: Axis::linear(what(key), unit.clone()),
+            x: Axis::linear("reading", Unit::Count).for_values([]),
+            y: axis(key, sides),
             shade: None,
             column: None,
             zero: None,
@@ -372,7 +379,7 @@ fn in_blocks(
                 change(interval.high)
             ),
             drawn: Drawn::Plot(Plot {
-                x: Axis::linear("block", Unit::Count),
+                x: Axis::linear("block", Unit::Count).for_values([]),
                 y: Axis::ratio(what(key)),
                 shade: Some(Shade { text: String::new(), ..Shade::margin(margin) }),
                 column: None,

@@ -160,7 +160,7 @@ impl<'a> Ruler<'a> {
     }
 
     fn even(&self, low: f64, high: f64, text: impl Fn(f64, f64) -> String) -> Vec<Tick> {
-        let values = even(low, high, MOST);
+        let values = even(low, high, MOST, if self.axis.whole { 1.0 } else { 0.0 });
         let step = if values.len() > 1 { values[1] - values[0] } else { high - low };
         let each = values
             .iter()
@@ -203,7 +203,7 @@ impl<'a> Ruler<'a> {
             if percent.abs() < 1e-9 { "0".to_owned() } else { format!("{text} %").replace('-', "−") }
         };
         if high / low < 2.5 {
-            let values = even(low - 1.0, high - 1.0, MOST);
+            let values = even(low - 1.0, high - 1.0, MOST, 0.0);
             let each = values.iter().enumerate();
             return each
                 .map(|(index, value)| self.tick(1.0 + value, percent(1.0 + value), index % 2 == 1))
@@ -263,15 +263,16 @@ fn rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Returns at most `most` round values from `low` to `high`: multiples of 1, 2 or 5 times a power of ten.
-fn even(low: f64, high: f64, most: f64) -> Vec<f64> {
+/// Returns at most `most` round values from `low` to `high`, at least `least` apart: multiples of 1, 2 or 5 times a power
+/// of ten.
+fn even(low: f64, high: f64, most: f64, least: f64) -> Vec<f64> {
     let span = high - low;
     if !(span > 0.0 && span.is_finite()) {
         return vec![low];
     }
     let power = 10_f64.powf((span / most).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0, 20.0].map(|digit| digit * power);
-    let step = steps.into_iter().find(|step| span / step <= most - 1.0).unwrap_or(span);
+    let step = steps.into_iter().find(|step| span / step <= most - 1.0).unwrap_or(span).max(least);
     let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
     let count = (last - first).max(0.0) as usize;
     (0..=count).map(|index| (first + index as f64) * step).collect()
@@ -353,6 +354,19 @@ mod tests {
             for value in [2.0, 7.5, 50.0] {
                 assert!((ruler.value(ruler.place(value)) - value).abs() < 1e-9, "{axis:?} {value}");
             }
+        }
+    }
+
+    #[test]
+    fn whole_numbers_have_no_labels_between_them() {
+        let values = [1.0, 2.0, 3.0];
+        for scale in [AxisScale::Linear, AxisScale::Log] {
+            let axis = Axis::new("reading", Unit::Count, scale).for_values(values);
+            let labels = |axis: &Axis| -> Vec<String> {
+                Ruler::new(axis, (1.0, 3.0), (0.03, 0.03)).ticks().into_iter().map(|tick| tick.text).collect()
+            };
+            assert_eq!(labels(&axis), ["1", "2", "3"]);
+            assert!(labels(&axis.for_values([1.0, 2.5])).contains(&"1.5".to_owned()));
         }
     }
 

@@ -55,6 +55,9 @@ pub struct Axis {
     pub unit: Unit,
     /// The scale of the axis.
     pub scale: AxisScale,
+    /// Whether all values are whole numbers, so that labels are as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Named places along the axis. Their names replace the labels of round values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<AxisLabel>,
@@ -89,7 +92,15 @@ pub struct ChartEvent {
 impl Axis {
     /// Creates an axis.
     pub fn new(title: impl Into<String>, unit: Unit, scale: AxisScale) -> Axis {
-        Axis { title: title.into(), unit, scale, places: Vec::new() }
+        Axis { title: title.into(), unit, scale, whole: false, places: Vec::new() }
+    }
+
+    /// Labels only whole numbers if all of these values are.
+    pub fn for_values(self, values: impl IntoIterator<Item = f64>) -> Axis {
+        Axis {
+            whole: self.unit == Unit::Count && values.into_iter().all(|value| value.fract() == 0.0),
+            ..self
+        }
     }
 
     /// Creates an axis with a linear scale.
