@@ -1,7 +1,7 @@
 //! The paths of the project, the store, and the work folder.
 
 use crate::address::StoreAddress;
-use crate::cli::StoreArgs;
+use crate::cli::{ResultArgs, StoreArgs};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::store::Store;
@@ -43,6 +43,15 @@ pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
         true => Ok(None),
         false => Ok(Some(Store::open_for_runs(&store_address(args.store.as_deref())?)?)),
     }
+}
+
+/// Returns the files that a verb writes: exports, and the store if that is a file.
+pub fn written(results: &ResultArgs, store: &StoreArgs) -> Vec<PathBuf> {
+    let store = match store_address(store.store.as_deref()) {
+        Ok(StoreAddress::File(path)) => Some(path),
+        _ => None,
+    };
+    results.export.all().into_iter().map(|export| export.path).chain(store).collect()
 }
 
 /// Checks that a label can identify a run, and that a list can show it.
@@ -125,10 +134,11 @@ fn sweep(base: &Path) {
 /// Creates a folder of the user's cache, or of the user's temporary folder if the cache is not writable.
 fn cache_folder(name: &str) -> Result<PathBuf, Fault> {
     let cache = scruple_measure::user_folder::cache_folder();
-    let made = cache.map(|cache| cache.join(name)).and_then(|folder| match std::fs::create_dir_all(&folder) {
-        Ok(()) => Ok(folder),
-        Err(error) => Err(format!("‘{}’: {error}", folder.display())),
-    });
+    let made =
+        cache.map(|cache| cache.join(name)).and_then(|folder| match std::fs::create_dir_all(&folder) {
+            Ok(()) => Ok(folder),
+            Err(error) => Err(format!("‘{}’: {error}", folder.display())),
+        });
     made.map_err(|problem| {
         Fault::usage(format!(
             "there is no folder to work in ({problem}): set XDG_CACHE_HOME or TMPDIR to a writable one"

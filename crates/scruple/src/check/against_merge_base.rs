@@ -56,7 +56,12 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let subjects = wanted.subjects(&config)?;
     let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
-    let revisions = Revisions { reference: base(args, &place)?, base: true, other: None };
+    let revisions = Revisions {
+        reference: base(args, &place)?,
+        base: true,
+        other: None,
+        written: paths::written(&args.results, &args.store),
+    };
     let limit = values::duration(&args.build.time_limit)?;
     let terms = Terms { margin: values::margin(&args.margin)?, ..Terms::default() };
     let interrupted = new_run::interruption_flag()?;

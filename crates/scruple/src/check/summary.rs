@@ -258,9 +258,9 @@ fn fact(run: &Run) -> String {
         .map(|sample| sample.readings.len())
         .min()
         .unwrap_or(0);
-    let of = &run.provenance;
+    let (of, s) = (&run.provenance, if blocks == 1 { "" } else { "s" });
     format!(
-        "{} · {blocks} readings of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
+        "{} · {blocks} reading{s} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
         of.machine_class, run.seed, of.load, of.kernel, run.id
     )
 }

@@ -119,6 +119,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
         base: args.base.is_some(),
         other: args.run.clone(),
+        written: paths::written(&args.results, &args.store),
     };
     let place = versions::place_of(args.build.repo.as_deref())?;
     let interrupted = new_run::interruption_flag()?;

@@ -156,8 +156,12 @@ pub fn at_revisions(
     effort: &Effort,
 ) -> Result<(Findings, GatheredLaunches), Fault> {
     let launchers = [single_launch::launcher()?, single_launch::launcher()?];
-    let revisions =
-        Revisions { reference: at.first.to_owned(), base: false, other: at.second.map(str::to_owned) };
+    let revisions = Revisions {
+        reference: at.first.to_owned(),
+        base: false,
+        other: at.second.map(str::to_owned),
+        written: Vec::new(),
+    };
     let builder = single_launch::launcher()?;
     let interrupted = new_run::interruption_flag()?;
     let starter = BuildStarter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };

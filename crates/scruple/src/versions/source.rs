@@ -73,7 +73,15 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))
         }
         Err(GitError::Message(message)) => {
-            Err(Fault::usage(format!("{tried}: {message}; go to one, or name its path or URL with --repo")))
+            let advice = match message.contains("dubious ownership") {
+                true => {
+                    let trust =
+                        ["git", "config", "--global", "--add", "safe.directory", &absolute.to_string_lossy()];
+                    format!("if you trust its owner, `{}` lets git read it", shell_words::join(trust))
+                }
+                false => "go to one, or name its path or URL with --repo".to_owned(),
+            };
+            Err(Fault::usage(format!("{tried}: {message}; {advice}")))
         }
         Err(refused) => Err(refused.fault(&tried)),
     }
@@ -140,9 +148,12 @@ impl Source {
         Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
     }
 
-    /// Returns the id of the commit from which this revision and HEAD have diverged.
+    /// Returns the id of the commit from which this branch, or else this revision, and HEAD have diverged.
     pub fn merge_base(&self, revision: &str) -> Result<String, Fault> {
-        let commit = self.commit(revision)?;
+        // If a tag has the name of a branch, git takes the name for the tag.
+        let branches = ["refs/heads", "refs/remotes"].map(|kind| format!("{kind}/{revision}"));
+        let branch = branches.iter().find_map(|branch| self.repository.commit(branch).ok());
+        let commit = branch.map_or_else(|| self.commit(revision), Ok)?;
         self.repository.ask(["merge-base", &commit, "HEAD"]).map_err(|_| {
             let advice = match self.shallow {
                 true => "the clone is shallow: `git fetch --unshallow` gets the rest",

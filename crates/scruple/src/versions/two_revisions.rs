@@ -13,7 +13,7 @@ use scruple_core::history::Acceptance;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
 use scruple_core::subject::Arm;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The label of the version with uncommitted changes.
@@ -31,6 +31,8 @@ pub struct Revisions {
     pub base: bool,
     /// The other revision; `None` means the working tree.
     pub other: Option<String>,
+    /// The files that results are written to. That these are not tracked deserves no remark.
+    pub written: Vec<PathBuf>,
 }
 
 /// Two versions that were built. No other process builds in their folder while this value exists.
@@ -124,7 +126,7 @@ pub fn choose(
     };
     match revisions.other {
         Some(_) => remarks.extend(source.remarks.clone()),
-        None => remarks.extend(untracked(&source)),
+        None => remarks.extend(untracked(&source, &revisions.written)),
     }
     let end = if revisions.other.is_some() { other.1.clone() } else { head };
     let accepted = accepted(&source, &reference.1, &end)?;
@@ -201,14 +203,24 @@ pub fn prepare(
 }
 
 /// Returns a remark about untracked files. They are not built, which a user may not expect.
-fn untracked(source: &Source) -> Option<(&'static str, String)> {
+fn untracked(source: &Source, written: &[PathBuf]) -> Option<(&'static str, String)> {
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
-    let names: Vec<&str> = answer.split('\0').filter(|name| !name.is_empty()).collect();
+    // An earlier check may have written the same files.
+    let written: Vec<PathBuf> = written.iter().filter_map(|file| file.canonicalize().ok()).collect();
+    let is_result = |name: &str| {
+        let file = Path::new(&source.place).join(name).canonicalize().ok();
+        file.is_some_and(|file| written.contains(&file))
+    };
+    let names: Vec<&str> = answer.split('\0').filter(|name| !name.is_empty() && !is_result(name)).collect();
     let first = plain(names.first()?);
-    let more = if names.len() > 1 { format!(" and {} more files", names.len() - 1) } else { String::new() };
+    let (more, are, they) = match names.len() {
+        1 => (String::new(), "is", "it"),
+        2 => (" and 1 more file".to_owned(), "are", "they"),
+        all => (format!(" and {} more files", all - 1), "are", "they"),
+    };
     let text = format!(
-        "‘{first}’{more} are not tracked by git, so they are not part of the working tree here: add them with `git add`"
+        "‘{first}’{more} {are} not tracked by git, so {they} {are} not part of the working tree here: use `git add`"
     );
     Some(("untracked", text))
 }

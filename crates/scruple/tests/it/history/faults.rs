@@ -39,6 +39,19 @@ fn a_missing_repository_or_range_is_one_error() {
 }
 
 #[test]
+fn how_to_trust_a_repository_of_another_user_is_said() {
+    let place = Place::new();
+    Repository::new(&place, "my repo").commit_allocations([1]);
+    let mut command = place.command(["history", "--repo", "my repo", "--", "./app"]);
+    // This variable makes git treat every repository as one of another user.
+    let answer = place.finish(command.env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1"));
+    assert_refused(
+        &answer,
+        &["dubious ownership", "`git config --global --add safe.directory '[place]/my repo'`"],
+    );
+}
+
+#[test]
 fn a_subject_that_a_history_has_not_is_one_error_that_names_those_it_has() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1, 2]);
