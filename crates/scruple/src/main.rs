@@ -36,6 +36,7 @@ use crate::fault::{Code, Fault};
 use scruple_core::harmless_text::for_terminal;
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().take(2).collect();
@@ -45,6 +46,9 @@ fn main() -> ExitCode {
         return ExitCode::from(complain(&fault) as u8);
     }
     end_at_defects();
+    // A write beyond the limit of file sizes (`ulimit -f`) is then an error that says what to do. Programs that Scruple
+    // starts do not inherit this.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(fault) => return ExitCode::from(complain(&fault) as u8),

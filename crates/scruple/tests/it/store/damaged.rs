@@ -165,3 +165,20 @@ fn a_store_on_a_read_only_disk_can_be_read_and_not_written() {
     assert!(answer.stdout.ends_with("  true\n"), "{}", answer.exchange());
     assert_snapshot!(answer.stderr, @r"error: the store ‘disk/store.db’ cannot be opened (unable to open database file): make it and its folder writable, or use --store FILE or --no-store");
 }
+
+#[test]
+fn a_limit_of_file_sizes_is_an_error_as_a_full_disk_is() {
+    let place = Place::new();
+    let scruple = env!("CARGO_BIN_EXE_scruple");
+    let limited = format!("ulimit -f 40; exec {scruple} run -r 3 true");
+    let mut shell = std::process::Command::new("sh");
+    for (name, value) in place.command(["run"]).get_envs() {
+        value.map(|value| shell.env(name, value));
+    }
+    let answer = place.finish(shell.args(["-c", &limited]).current_dir(place.path()));
+    assert_snapshot!(answer.exchange(), @r"
+    exit 2
+    --- stderr
+    error: the store ‘store.db’ cannot grow (disk I/O error): free disk space, or use --store FILE or --no-store
+    ");
+}
