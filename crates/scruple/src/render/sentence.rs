@@ -163,10 +163,13 @@ fn in_times(judged: &Judged) -> bool {
         && !(1.0 / 1.5..1.5).contains(&effect_of(&judged.comparison))
 }
 
-/// Writes the level of an interval. It may be above 95 % because of repeated looks or several comparisons.
+/// Writes the level of an interval. It may be above 95 % because of repeated looks or several comparisons. It is never
+/// rounded to certainty.
 fn level_text(level: f64) -> String {
-    let percent = format!("{:.1}", level * 100.0);
-    format!("{} % sure", percent.trim_end_matches(".0"))
+    let percent = |decimals: usize| format!("{:.decimals$}", level * 100.0);
+    let short = (1..9).map(percent).find(|text| !text.starts_with("100"));
+    let text = short.unwrap_or_else(|| percent(9));
+    format!("{} % sure", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
@@ -395,4 +398,19 @@ pub(crate) fn absences<'a>(absent: impl IntoIterator<Item = (&'a str, &'a str)>)
     }
     let line = |(reason, names): (&str, Vec<&str>)| format!("{}: absent, because {reason}", names.join(", "));
     reasons.into_iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_level_is_called_certain() {
+        let texts = [0.95, 0.976, 0.9995, 0.99995, 0.999_999_4].map(level_text);
+        assert_eq!(
+            texts,
+            ["95 % sure", "97.6 % sure", "99.95 % sure", "99.995 % sure", "99.9999 % sure"]
+                .map(str::to_owned)
+        );
+    }
 }
