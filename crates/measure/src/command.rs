@@ -5,6 +5,7 @@ use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;
+use crate::processor_quota::ProcessorQuotas;
 use crate::program::Program;
 use crate::runtimes::TreePrograms;
 use crate::streams::{Captured, Input, Output, OutputCapture, Streams};
@@ -99,6 +100,9 @@ pub trait Weigher {
 
     /// The number of launches of the counting pass after which every instrument has run once.
     fn counting_launches(&self) -> u32;
+
+    /// The number of cores of a quota that has held up the launches noticeably; `None` if none has.
+    fn held_up_by_quota(&self) -> Option<f64>;
 }
 
 /// The weigher that launches jobs on this machine.
@@ -107,6 +111,8 @@ pub struct Commands {
     interrupted: Arc<AtomicBool>,
     instruments: Vec<Box<dyn Instrument>>,
     base_env: Vec<(OsString, OsString)>,
+    /// The quotas of processor time before the first launch.
+    quotas: ProcessorQuotas,
     /// The programs in traced process trees of a job, by the job's command line.
     seen: HashMap<(PathBuf, Vec<OsString>), TreePrograms>,
 }
@@ -122,7 +128,8 @@ impl Commands {
         instruments: Vec<Box<dyn Instrument>>,
     ) -> Commands {
         let base_env = inherited().filter(|(name, _)| name != PADDING).collect();
-        Commands { launcher, interrupted, instruments, base_env, seen: HashMap::new() }
+        let quotas = ProcessorQuotas::read();
+        Commands { launcher, interrupted, instruments, base_env, quotas, seen: HashMap::new() }
     }
 
     fn launch(&self, job: &Job, pass: Pass, padding: usize, streams: [std::os::fd::OwnedFd; 3]) -> Launch {
@@ -270,6 +277,10 @@ impl Weigher for Commands {
 
     fn counting_launches(&self) -> u32 {
         self.instruments.len() as u32
+    }
+
+    fn held_up_by_quota(&self) -> Option<f64> {
+        self.quotas.held_up_since()
     }
 }
 

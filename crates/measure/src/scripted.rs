@@ -154,6 +154,10 @@ impl Weigher for Scripted {
     fn counting_launches(&self) -> u32 {
         1
     }
+
+    fn held_up_by_quota(&self) -> Option<f64> {
+        None
+    }
 }
 
 fn declared_or_custom(key: &str, pass: Pass) -> Metric {

@@ -16,6 +16,18 @@ pub fn note(run: &mut Run, sides: &[TargetServer]) {
     }
 }
 
+/// Adds a remark if a quota of processor time, of so many cores, held up the load. A server that Scruple started shares
+/// it.
+pub fn remark_on_quota(run: &mut Run, cores: Option<f64>) {
+    if let Some(cores) = cores {
+        let text = format!(
+            "the control group of Scruple may use {cores:.2} cores, and this quota held it up: the delays may not be the \
+             server's; raise the quota (docker --cpus, cpu.max), or lower the rate"
+        );
+        run.warn("quota", text);
+    }
+}
+
 /// Adds the remarks that a reader needs in order not to be misled.
 pub fn remark(run: &mut Run, loads: &Loads) {
     let several = loads.servers.len() > 1;

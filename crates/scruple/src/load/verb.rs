@@ -3,7 +3,7 @@
 use super::args::{LoadArgs, LoadInstrument};
 use super::limits::with_limits_of;
 use super::on_farm;
-use super::remarks::{note, remark};
+use super::remarks::{note, remark, remark_on_quota};
 use super::remote_server::RemoteServer;
 use super::report::export::requests;
 use super::report::{export, page};
@@ -37,6 +37,7 @@ use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity};
+use scruple_measure::processor_quota::ProcessorQuotas;
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -126,6 +127,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     let observed = ObservedServer::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
     let mut work = LoadSetup { args, sides, plan, observed, interrupted, folder, watchers };
+    let quotas = ProcessorQuotas::read();
     let (mut loading, loads, stop) = match args.slo() {
         Some(limits) => work.search(limits, run)?,
         None => work.weigh(arms, run, link)?,
@@ -135,6 +137,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     }
     note(&mut loading.run, &work.sides);
     remark(&mut loading.run, &loads);
+    remark_on_quota(&mut loading.run, quotas.held_up_since().filter(|_| args.scripted.is_none()));
     for (arm, server) in loading.run.arms.iter_mut().zip(&loads.servers) {
         arm.course = Some(page::course(server, &loads));
     }

@@ -58,6 +58,14 @@ impl CommandPasses {
             shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, share)| *share > 0.1)
         {
             let share = scruple_core::unit::share(share);
+            if let Some(cores) = self.weigher.held_up_by_quota() {
+                let text = format!(
+                    "a quota held the programs up: their control group may use {cores:.2} cores, and ‘{name}’ spent {share} \
+                     of its wall time waiting; raise the quota (docker --cpus, cpu.max), or trust cpu time more"
+                );
+                self.run.warn("quota", text);
+                return;
+            }
             self.run.warn(
                 "waiting",
                 format!("the machine is busy: ‘{name}’ spent {share} of its wall time waiting for a core, so trust cpu time more"),
