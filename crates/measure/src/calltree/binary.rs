@@ -292,7 +292,7 @@ impl Binaries {
                 }
                 None => formatter.format(&instruction, &mut text),
             }
-            let count = side.counts.get(object).and_then(|counts| counts.get(&address)).copied().unwrap_or(0);
+            let count = side.executions(object, address);
             Some(ExecutedInstruction {
                 distance: *distance,
                 text,

@@ -45,6 +45,11 @@ pub struct Side {
 }
 
 impl Side {
+    /// How often the instruction at an address of a file was executed.
+    pub fn executions(&self, file: &str, address: u64) -> u64 {
+        self.counts.get(file).and_then(|of_file| of_file.get(&address)).copied().unwrap_or(0)
+    }
+
     /// Builds the tree of these profiles; each process is below the root.
     pub fn of(profiles: &Profiles) -> Side {
         Side::with_sources(profiles, &haskell::as_built)

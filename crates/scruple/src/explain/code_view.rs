@@ -111,7 +111,7 @@ fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
         for distance in side.executed[*function].keys() {
             let address = known.offset.saturating_add(*distance);
             let location = symbols.locate(Some(object), address);
-            let count = side.counts.get(object).and_then(|counts| counts.get(&address)).copied().unwrap_or(0);
+            let count = side.executions(object, address);
             if let Some(frame) = location.frames.into_iter().next()
                 && let (Some(file), Some(line)) = (frame.file, frame.line)
             {

@@ -193,11 +193,13 @@ pub fn touching<'a>(
     sides: [&Side; 2],
     symbols: &mut Symbols,
 ) -> Option<&'a Hunk> {
-    let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
     let new = ExecutedLines::of(&row.functions.1, sides[1], symbols);
-    let removes = |hunk: &&Hunk| hunk.old_lines.is_some_and(|lines| old.touch(&hunk.old_file, lines));
-    let executed = hunks.iter().find(|hunk| new.touch(&hunk.file, hunk.lines));
-    if let Some(hunk) = executed.or_else(|| hunks.iter().find(removes)) {
+    let by_new = hunks.iter().find(|hunk| new.touch(&hunk.file, hunk.lines));
+    let by_old = || {
+        let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
+        hunks.iter().find(|hunk| hunk.old_lines.is_some_and(|lines| old.touch(&hunk.old_file, lines)))
+    };
+    if let Some(hunk) = by_new.or_else(by_old) {
         return Some(hunk);
     }
     let is_script = sides[1].digests.is_some();

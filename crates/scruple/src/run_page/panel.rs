@@ -267,8 +267,7 @@ fn distribution(
         note,
         label: medians.join("; "),
         drawn: Drawn::Plot(Plot {
-            x: Axis::linear(what(key), unit)
-                .for_values(all.iter().flat_map(|side| side.sample.readings.iter().copied())),
+            x: axis(key, all),
             y: Axis::linear("share", Unit::Ratio),
             shade: None,
             column: None,
@@ -310,7 +309,7 @@ fn course(key: &str, sides: &[PanelArm<'_>]) -> Chart {
         note: String::new(),
         label: format!("{} over {} readings: {}", what(key), sides[0].sample.readings.len(), ends.join("; ")),
         drawn: Drawn::Plot(Plot {
-            x: Axis::linear("reading", Unit::Count).for_values([]),
+            x: Axis::counted("reading"),
             y: axis(key, sides),
             shade: None,
             column: None,
@@ -379,7 +378,7 @@ fn in_blocks(
                 change(interval.high)
             ),
             drawn: Drawn::Plot(Plot {
-                x: Axis::linear("block", Unit::Count).for_values([]),
+                x: Axis::counted("block"),
                 y: Axis::ratio(what(key)),
                 shade: Some(Shade { text: String::new(), ..Shade::margin(margin) }),
                 column: None,

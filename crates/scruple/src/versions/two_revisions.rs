@@ -207,11 +207,12 @@ fn untracked(source: &Source, written: &[PathBuf]) -> Option<(&'static str, Stri
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
     // An earlier check may have written the same files.
-    let written: Vec<PathBuf> = written.iter().filter_map(|file| file.canonicalize().ok()).collect();
-    let is_result = |name: &str| {
-        let file = Path::new(&source.place).join(name).canonicalize().ok();
-        file.is_some_and(|file| written.contains(&file))
+    let inside = |file: &PathBuf| {
+        let root = Path::new(&source.place).canonicalize().ok()?;
+        Some(file.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned())
     };
+    let written: Vec<PathBuf> = written.iter().filter_map(inside).collect();
+    let is_result = |name: &str| written.iter().any(|file| file == Path::new(name));
     let names: Vec<&str> = answer.split('\0').filter(|name| !name.is_empty() && !is_result(name)).collect();
     let first = plain(names.first()?);
     let (more, are, they) = match names.len() {

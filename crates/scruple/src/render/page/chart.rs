@@ -95,6 +95,11 @@ impl Axis {
         Axis { title: title.into(), unit, scale, whole: false, places: Vec::new() }
     }
 
+    /// Creates an axis of numbers that are counted, such as those of blocks: only whole ones have labels.
+    pub fn counted(title: impl Into<String>) -> Axis {
+        Axis { whole: true, ..Axis::linear(title, Unit::Count) }
+    }
+
     /// Labels only whole numbers if all of these values are.
     pub fn for_values(self, values: impl IntoIterator<Item = f64>) -> Axis {
         Axis {
