@@ -7,9 +7,9 @@ Markdown, and then which of the required values are reached; the exit code is 1 
 The series: 50 of 1000 values with 0 to 3 shifts of 1 to 20 %, 120 of 60 values with 0 to 3 shifts of 2 to 40 %, in noise of
 1 to 5 % of six kinds; see series.py. Shifts are drawn twice: mostly small ones, and all sizes alike. `--seed` draws
 others. The printed figures, which are compared with the required values, are means over the seeds.
-`--rates` prints how often a change is reported in series of noise alone. Scruple's part is run by the example
-`changepoints` of crates/core, so `--scruple` is not used. The other tools are installed from PyPI into a folder in the
-user's cache; if that fails, they are left out, with the reason.
+`--rates` prints how often a change is reported in series of noise alone, also where the size of the noise changes.
+Scruple's part is run by the example `changepoints` of crates/core, so `--scruple` is not used. The other tools are
+installed from PyPI into a folder in the user's cache; if that fails, they are left out, with the reason.
 """
 
 import argparse
@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from detectors import detect, rivals, scruple
 from score import Score
-from series import KINDS, ODDITIES, odd, planted
+from series import KINDS, ODDITIES, odd, planted, uneven
 
 SETS = {
     "long, mostly small": (1000, 0.01, 0.2, 50, False),
@@ -118,6 +118,25 @@ def rates(commands, seed, quick):
             print(f"| {kind} | {label} | " + " | ".join(cells) + " |", flush=True)
 
 
+def uneven_rates(commands, quick):
+    """The share of series without steps in which a change is reported although only the size of the noise changes."""
+    parts = [(2, 0.5), (3, 0.5), (3, 0.75), (10, 0.5)]
+    heads = [f"{factor} times from {100 * share:.0f} % on" for factor, share in parts]
+    print("\n| noise | n | detector | " + " | ".join(heads) + " |")
+    print("|---|---|---|" + "---|" * len(parts))
+    # In noise that is not symmetric, the median changes with the size of the noise, so there the change is real.
+    for kind in ["normal", "t3", "ar1", "spikes"]:
+        for n in [30, 60, 100, 300]:
+            for label, command in commands.items():
+                tries = 20 if quick else 1000 if label == "Scruple" else 100
+                cells = []
+                for factor, share in parts:
+                    series = [uneven(number, n, kind, factor, share) for number in range(tries)]
+                    wrong = sum(bool(answer["changes"]) for answer in detect(command, series))
+                    cells.append(f"{100 * wrong / tries:.1f} %")
+                print(f"| {kind} | {n} | {label} | " + " | ".join(cells) + " |", flush=True)
+
+
 def judge(found, quick):
     """Prints which required values are reached. The short version has too little data for that."""
     fine = True
@@ -158,6 +177,7 @@ def main():
     oddities(commands, seeds[0], options.quick)
     if options.rates:
         rates(commands, seeds[0], options.quick)
+        uneven_rates(commands, options.quick)
     print()
     return 0 if judge(found, options.quick) else 1
 

@@ -79,6 +79,13 @@ def odd(seed, number, n):
     return kind, [100 * math.exp((0.03 if i >= place else 0.015) * draw.gauss(0, 1)) for i in range(n)], []
 
 
+def uneven(number, n, kind, factor, share):
+    """A series without steps, whose noise grows to 2 % by `factor` after this share of its values."""
+    draw = random.Random(f"uneven/{number}/{n}/{kind}/{factor}/{share}")
+    scale = lambda i: 0.02 / factor if i < share * n else 0.02
+    return [100 * math.exp(scale(i) * z) for i, z in enumerate(noise(draw, kind, n))]
+
+
 def slow(seed, number, n, kind, steps=True, background=True):
     """A series of noise of 0.5 to 4 %, with 1 to 3 shifts of 2 to 15 % or without, on a slow background: a trend of 1
     to 6 standard deviations, 1 to 5 waves of 0.7 to 2.5, or a random walk of 1 to 4; or the same series without

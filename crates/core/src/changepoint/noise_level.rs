@@ -2,17 +2,21 @@
 //!
 //! With one standard deviation for all values, those of a noisy part look like steps beside a quiet part, such as a
 //! count that was zero for months. The parts are found by binary segmentation (Scott & Knott, "A Cluster Analysis Method
-//! for Grouping Means in the Analysis of Variance" (1974)) of the logarithms of differences between neighbours, on which
-//! a step or an outlier has little influence.
+//! for Grouping Means in the Analysis of Variance" (1974)) of the square roots of differences between neighbours. A step
+//! or an outlier has little influence on the mean of square roots, and chance less than on that of logarithms.
 
 use super::scaled::variogram;
 
 /// Each part has at least this many values.
 pub(super) const SHORTEST: usize = 8;
 
-/// The mean logarithms of two parts differ by at least this many standard errors. Noise of one size (normal, skewed, with
-/// outliers, with two humps, correlated by up to 0.9) exceeds this in 1 % of the series of 20 to 1000 values or fewer.
-const SURE: f64 = 4.5;
+/// A border between two parts must gain this log likelihood, besides ln n for the choice among n places, to be as likely
+/// as none. In noise of one size (normal, skewed, with outliers, with two humps, correlated) the parts that are found then
+/// make false changes no more frequent. Found by simulating series of 20 to 1000 values.
+const PRICE: f64 = 4.0;
+
+/// Two parts that are less likely than this count as one.
+const UNLIKELY: f64 = 0.3;
 
 /// The standard deviations of two parts differ by at least this factor; below it, a single one does little harm.
 const FACTOR: f64 = 2.0;
@@ -22,47 +26,98 @@ const BESIDE: usize = 2;
 
 /// Returns the approximate standard deviation of each value about its level, at least `floor`.
 pub(super) fn deviations(values: &[f64], floor: f64) -> Vec<f64> {
-    let logs: Vec<f64> = values.windows(2).map(|pair| (pair[1] - pair[0]).abs().max(floor).ln()).collect();
-    let mut starts = vec![0];
-    split(&logs, 0, &mut starts);
-    let ends = starts.iter().skip(1).copied().chain([values.len()]);
+    let root = |pair: &[f64]| (pair[1] - pair[0]).abs().max(floor).sqrt();
+    let roots: Vec<f64> = values.windows(2).map(root).collect();
+    let whole = Part { start: 0, end: values.len(), deviation: deviation(values, floor) };
+    let mut parts = Vec::new();
+    split(values, &roots, whole, floor, &mut parts);
     let mut all = vec![floor; values.len()];
-    for (start, end) in starts.iter().copied().zip(ends) {
-        let deviation = variogram(&values[start..end], 1).sqrt().max(floor);
-        let reach = if deviation.is_finite() { BESIDE } else { 0 };
-        let near = start.saturating_sub(reach)..(end + reach).min(values.len());
-        all[near].iter_mut().for_each(|own| *own = own.max(deviation));
+    for part in parts {
+        let reach = if part.deviation.is_finite() { BESIDE } else { 0 };
+        let near = part.start.saturating_sub(reach)..(part.end + reach).min(values.len());
+        all[near].iter_mut().for_each(|own| *own = own.max(part.deviation));
     }
     all
 }
 
-/// Adds to `starts`, in order, where parts of `logs` begin whose means clearly differ. `first` is the place of `logs` in
-/// the series.
-fn split(logs: &[f64], first: usize, starts: &mut Vec<usize>) {
-    if let Some(at) = border(logs) {
-        split(&logs[..at], first, starts);
-        starts.push(first + at);
-        split(&logs[at..], first + at, starts);
+fn deviation(values: &[f64], floor: f64) -> f64 {
+    variogram(values, 1).sqrt().max(floor)
+}
+
+/// A part of a series, and the standard deviation of its values.
+#[derive(Clone, Copy)]
+struct Part {
+    start: usize,
+    end: usize,
+    deviation: f64,
+}
+
+/// Adds to `parts`, in order, those of `part`.
+fn split(values: &[f64], roots: &[f64], part: Part, floor: f64, parts: &mut Vec<Part>) {
+    let last = (part.end - 1).max(part.start);
+    let Some((at, probability)) = border(&roots[part.start..last]) else {
+        parts.push(part);
+        return;
+    };
+    let border = part.start + at;
+    for (start, end) in [(part.start, border), (border, part.end)] {
+        let own = deviation(&values[start..end], floor);
+        // The less likely the border is, the closer the deviations of its sides stay to that of both.
+        let deviation = part.deviation.powf(1.0 - probability) * own.powf(probability);
+        split(values, roots, Part { start, end, deviation }, floor, parts);
     }
 }
 
-/// The place that divides `logs` best, if its sides clearly differ.
-fn border(logs: &[f64]) -> Option<usize> {
-    let n = logs.len();
-    let (sum, squares) = logs.iter().fold((0.0, 0.0), |(sum, squares), log| (sum + log, squares + log * log));
-    let (mut left, mut best) = (0.0, (0, 0.0, 0.0));
-    for (at, log) in logs.iter().enumerate() {
-        let (before, after) = (at as f64, (n - at) as f64);
-        if at >= SHORTEST && n - at >= SHORTEST {
-            let apart: f64 = (sum - left) / after - left / before;
-            let between = apart * apart * before * after / n as f64;
-            if between > best.1 {
-                best = (at, between, apart.abs());
+/// The place that divides `roots` best, and the probability that its sides differ; `None` if that is unlikely.
+fn border(roots: &[f64]) -> Option<(usize, f64)> {
+    let mut right = PartSums::default();
+    roots.iter().for_each(|&root| right.add(root, 1.0));
+    let mean = right.mean();
+    let mut left = PartSums::default();
+    let mut best = (0, 0.0);
+    for (at, &root) in roots.iter().enumerate() {
+        if at >= SHORTEST && roots.len() - at >= SHORTEST {
+            let apart = (right.mean() - left.mean()) / mean;
+            let within = (left.relative_squares() + right.relative_squares()) / (roots.len() as f64 - 2.0);
+            let squared_error = within * (left.count.recip() + right.count.recip());
+            // The means are those of roots, whose ratio is the root of that of the deviations.
+            let factor = (right.mean() / left.mean()).powi(2);
+            if factor.max(factor.recip()) >= FACTOR && apart * apart > best.1 * squared_error {
+                best = (at, apart * apart / squared_error);
             }
         }
-        left += log;
+        left.add(root, 1.0);
+        right.add(root, -1.0);
     }
-    let (at, between, apart) = best;
-    let within = (squares - sum * sum / n as f64 - between).max(0.0) / (n as f64 - 2.0);
-    (apart >= FACTOR.ln() && between > SURE * SURE * within).then_some(at)
+    let (at, squared) = best;
+    // The log likelihood ratio of two means to one is half the squared distance in standard errors.
+    let price = PRICE + (roots.len() as f64).ln();
+    let probability = (1.0 + (price - 0.5 * squared).exp()).recip();
+    (at > 0 && probability > UNLIKELY).then_some((at, probability))
+}
+
+/// Sums over the values of a part.
+#[derive(Default)]
+struct PartSums {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl PartSums {
+    /// Adds a value with weight 1, or removes it with weight −1.
+    fn add(&mut self, value: f64, weight: f64) {
+        self.count += weight;
+        self.sum += weight * value;
+        self.squares += weight * value * value;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.count
+    }
+
+    /// The sum of the squared distances from the mean, relative to the squared mean.
+    fn relative_squares(&self) -> f64 {
+        (self.squares / self.mean().powi(2) - self.count).max(0.0)
+    }
 }

@@ -8,7 +8,7 @@ use super::selection::{SelectedCuts, without_chance_cuts};
 use super::step_size::Noise;
 use super::stretches::{SHORTEST, bounds};
 
-/// In series of fewer values every remaining cut is reported.
+/// In series of fewer values every remaining cut is reported, unless their noise is uneven and the step may be zero.
 const FEWEST: usize = 40;
 
 /// A cut is reported only if the change came within three versions of its place with at least this probability, since a
@@ -25,10 +25,14 @@ const MANY: usize = 200;
 /// Removes cuts that cannot be placed, cuts smaller than `least` on the scale of the series, and cuts that a few
 /// outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least: f64) -> SelectedCuts {
-    while series.len() >= FEWEST {
-        let found = excursion(series, &steps.fit)
-            .or_else(|| doubtful(series, &steps.fit, least))
-            .or_else(|| without_direction(series, &steps.fit));
+    let long = series.len() >= FEWEST;
+    while long || series.uneven {
+        let found = if long {
+            excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least))
+        } else {
+            None
+        };
+        let found = found.or_else(|| without_direction(series, &steps.fit));
         let Some(gone) = found else { break };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = without_chance_cuts(series, LevelFit::of(series, cuts), error);

@@ -88,6 +88,8 @@ pub(super) struct Scaled {
     pub least: f64,
     /// The correlation of neighbours where it is known.
     pub known: Option<f64>,
+    /// Whether parts of the series differ in their noise.
+    pub uneven: bool,
     /// Whether a part of the series is constant while another part varies.
     pub partly_constant: bool,
 }
@@ -109,6 +111,7 @@ impl Scaled {
         // A few changes of level hardly affect differences of neighbours.
         let rough = noise_level::deviations(&places, floor);
         let scales: Vec<f64> = own.iter().zip(&rough).map(|(own, rough)| rough.max(own.sqrt())).collect();
+        let uneven = rough.windows(2).any(|pair| pair[0] != pair[1]);
         let explained = own.iter().zip(&scales).map(|(own, scale)| own.sqrt().max(floor) / scale);
         let least = explained.sum::<f64>() / places.len() as f64;
         let precisions = scales.iter().map(|scale| scale.recip()).collect();
@@ -123,6 +126,7 @@ impl Scaled {
             precisions,
             least,
             known: options.drift,
+            uneven,
             partly_constant,
         }
     }
