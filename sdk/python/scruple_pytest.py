@@ -291,12 +291,21 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "benchmark(**options): options of pytest-benchmark, which Scruple ignores")
 
 
+NOT_COLLECTED = []
+
+
+def pytest_collectreport(report):
+    if report.failed and is_benched():
+        NOT_COLLECTED.append(f"{report.nodeid or 'the tests'}: {last_line(report.longreprtext)}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
     if not is_benched() or session.config.option.collectonly:
         return None
     if session.testsfailed:
-        print("scruple: there were errors while collecting tests", file=sys.stderr)
+        for why in NOT_COLLECTED:
+            print(f"scruple: pytest cannot collect {why}", file=sys.stderr)
         raise session.Failed("errors while collecting")
     scruple_bench.serve([TestCase(item) for item in session.items
                          if {"scruple", "benchmark"} & set(getattr(item, "fixturenames", ())) and not is_skipped(item)])

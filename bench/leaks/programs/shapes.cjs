@@ -13,3 +13,16 @@ for (let i = 1; i <= Number(count); i++) {
   else if (shape === 'log' && (i & (i - 1)) === 0) kept.push(new Array(8192).fill(i));
 }
 globalThis.kept = [kept, cache, latest];
+
+// A cache of which a registry removes the entries whose objects are dead.
+async function weak() {
+  const registry = new FinalizationRegistry((i) => cache.delete(i));
+  globalThis.registry = registry;
+  for (let i = 1; i <= Number(count); i++) {
+    const block = [i, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    cache.set(i, new WeakRef(block));
+    registry.register(block, i);
+    if (i % 100 === 0) await new Promise(setImmediate);
+  }
+}
+if (shape === 'weak') weak();

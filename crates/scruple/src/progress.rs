@@ -4,12 +4,18 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use scruple_core::harmless_text::{for_terminal, plain};
 use scruple_core::metric::Pass;
+use scruple_core::unit::{Unit, quantity};
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The time between two lines of a log. Work that takes less has no line.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
+
+/// A duration as text.
+pub fn in_words(time: Duration) -> String {
+    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
+}
 
 /// A line that shows progress. If standard error is not a terminal, a line is written every minute instead.
 pub struct Progress {

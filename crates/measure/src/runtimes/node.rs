@@ -3,7 +3,7 @@
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
-use super::figures::{LIVE, RuntimeFigure};
+use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -26,6 +26,7 @@ fn find(elf: &Elf) -> Option<Recognition> {
 
 /// The hook's record of one thread that ran to its end. Sizes are in bytes.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ThreadHeap {
     start: f64,
     allocated: f64,
@@ -34,6 +35,9 @@ struct ThreadHeap {
     /// The live size after requested full collections.
     #[serde(default)]
     reachable: Option<f64>,
+    /// The largest possible live size, if callbacks of a `FinalizationRegistry` were still to be called at the end.
+    #[serde(default)]
+    at_most: Option<f64>,
     kinds: BTreeMap<String, CollectionKind>,
     #[serde(default)]
     pauses: Vec<(u64, u64)>,
@@ -93,7 +97,12 @@ fn figures(heaps: &[ThreadHeap]) -> Vec<RuntimeFigure> {
         figures.push(RuntimeFigure::near("heap.live_max", live));
     }
     if heaps.iter().all(|heap| heap.reachable.is_some()) {
-        figures.push(RuntimeFigure::near(LIVE, sum(&|heap| heap.reachable.unwrap_or(0.0))));
+        let live = |heap: &ThreadHeap| heap.reachable.unwrap_or(0.0);
+        figures.push(RuntimeFigure::near(LIVE, sum(&live)));
+        figures.push(RuntimeFigure::near(
+            LIVE_AT_MOST,
+            sum(&|heap| heap.at_most.map_or(live(heap), |most| most.max(live(heap)))),
+        ));
     }
     figures
 }

@@ -86,7 +86,15 @@ fn script(scales: &mut Scales, interpreter: &str, name: &str, bytes: std::ops::R
 }
 
 fn node(scales: &mut Scales) -> Done {
-    script(scales, "node", "shapes.cjs", 90.0..180.0)
+    script(scales, "node", "shapes.cjs", 90.0..180.0)?;
+    // Entries of a cache that the callbacks of a FinalizationRegistry remove.
+    let interpreter = installed("node")?;
+    let command = [interpreter.as_os_str(), program("shapes.cjs").as_os_str()].map(OsStr::to_owned);
+    let command: Vec<&OsStr> = command.iter().map(OsString::as_os_str).collect();
+    match shape(scales, &command, "weak") {
+        (Retained::Constant { .. }, _) => Ok(()),
+        other => panic!("the entries are removed: {other:?}"),
+    }
 }
 
 fn python(scales: &mut Scales) -> Done {

@@ -1,7 +1,6 @@
 //! Decides which launches of a search for leaks are made: all that fit into the budget, smallest sizes first.
 
-use crate::progress::Progress;
-use scruple_core::unit::{Unit, quantity};
+use crate::progress::{Progress, in_words};
 use std::time::{Duration, Instant};
 
 /// The steepest growth of the run time with the size that is expected, as a power of the size.
@@ -155,11 +154,6 @@ impl LeakSchedule {
             self.progress.say(&format!("the remaining launches will take about {}", in_words(rest)));
         }
     }
-}
-
-/// A duration as text.
-pub fn in_words(time: Duration) -> String {
-    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Which sites keep memory: the growth of what each leaves at the end, between two sizes of the work.
 
 use super::args::LeakSitesWhen;
-use super::leak_schedule::in_words;
 use super::site_rows::{self, SiteRow};
 use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
+use crate::progress::in_words;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_measure::allocation_sites::{MemoryBlocks, SiteFrame};
 use scruple_measure::calltree::ChosenTool;

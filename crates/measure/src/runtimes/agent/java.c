@@ -11,13 +11,14 @@ typedef union {
 } argument;
 
 enum jni {
-    FIND_CLASS = 6, EXCEPTION_CLEAR = 17, PUSH_FRAME = 19, POP_FRAME = 20, NEW_GLOBAL = 21, IS_SAME = 24,
+    FIND_CLASS = 6, EXCEPTION_CLEAR = 17, PUSH_FRAME = 19, POP_FRAME = 20, NEW_GLOBAL = 21, DELETE_LOCAL = 23,
+    IS_SAME = 24,
     NEW_OBJECT = 30, METHOD = 33, CALL_VOID = 63, CALL_OBJECT = 36, CALL_INT = 51, CALL_LONG = 54,
     STATIC_METHOD = 113, STATIC_OBJECT = 116, TEXT = 169, RELEASE = 170
 };
 enum jvmti {
-    SET_NOTIFICATION = 1, ALL_THREADS = 3, RUN_THREAD = 11, CURRENT_THREAD = 17, DEALLOCATE = 46, SUSPEND = 91,
-    RESUME = 92, FORCE_COLLECTION = 107, EACH_OBJECT = 115, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
+    SET_NOTIFICATION = 1, ALL_THREADS = 3, THREAD_INFO = 8, RUN_THREAD = 11, THREAD_STATE = 16, CURRENT_THREAD = 17,
+    DEALLOCATE = 46, SUSPEND = 91, RESUME = 92, FORCE_COLLECTION = 107, EACH_OBJECT = 115, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
 };
 enum {
     GET_ENVIRONMENT = 6, FIRST_EVENT = 50, EVENT_INIT = 50, EVENT_DEATH = 51, EVENT_THREAD_START = 52, EVENT_GC_START = 81,
@@ -223,12 +224,12 @@ static int add_size(int64_t class_tag, int64_t size, int64_t *tag, int length, v
 /* The sizes of all objects after a collection, in bytes; -1 if they cannot be read. What the machine calls its used memory
  * consists of whole regions for some collectors. Some collectors leave dead objects where moving the others would not pay,
  * but not for four collections in succession. */
-static int64_t live_bytes(table jvmti, table jni) {
+static int64_t live_bytes(table jvmti, table jni, int collections) {
     int (*collect)(table) = of(jvmti, FORCE_COLLECTION);
     int (*each)(table, int, void *, const void *, void *) = of(jvmti, EACH_OBJECT);
     static const void *callbacks[16] = {(void *)add_size};
     int64_t sum = 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < collections; i++)
         if (collect(jvmti) != 0) return -1;
     return each(jvmti, 0, NULL, callbacks, &sum) == 0 ? sum : usage(jni, heap_usage(jni), "getUsed");
 }
@@ -244,6 +245,43 @@ static void sleep_for(uint64_t nanoseconds) {
  * program runs again. */
 static void begin_to_look(void) {
     while (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE)) sleep_for(100000);
+}
+
+/* What a thread does with objects that a collection has found dead. Threads of a Cleaner remove what belonged to them. */
+enum role { OTHER, PASSES_ON, CLEANS };
+
+static enum role role_of(table jvmti, table jni, void *thread) {
+    struct { char *name; int priority; unsigned char daemon; void *group, *loader; } info = {0};
+    int (*ask)(table, void *, void *) = of(jvmti, THREAD_INFO);
+    void (*delete_local)(table, void *) = of(jni, DELETE_LOCAL);
+    if (ask(jvmti, thread, &info) != 0 || !info.name) return OTHER;
+    enum role role = begins(info.name, "Cleaner-") ? CLEANS : same(info.name, "Reference Handler") ? PASSES_ON : OTHER;
+    ((int (*)(table, void *))of(jvmti, DEALLOCATE))(jvmti, info.name);
+    if (info.group) delete_local(jni, info.group);
+    if (info.loader) delete_local(jni, info.loader);
+    return role;
+}
+
+enum { MOST_CLEANERS = 16, WAITS = 0x80 };
+
+/* Collects, and waits until threads of a Cleaner have nothing to do and live data no longer shrink, but only for a few
+ * seconds: a suspended thread may hold a lock. */
+static void let_cleaners_run(table jvmti, table jni, void *const *cleaners, int n) {
+    int (*state_of)(table, void *, int *) = of(jvmti, THREAD_STATE);
+    int64_t least = INT64_MAX;
+    for (int round = 0, quiet = 0; round < 100 && quiet < 3; round++) {
+        int64_t live = live_bytes(jvmti, jni, 1);
+        if (live < 0) return;
+        int busy = live < least - 1024;
+        for (int i = 0; i < n; i++) {
+            int state = WAITS;
+            state_of(jvmti, cleaners[i], &state);
+            busy |= !(state & WAITS);
+        }
+        quiet = busy ? 0 : quiet + 1;
+        if (live < least) least = live;
+        sleep_for(20000000);
+    }
 }
 
 /* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
@@ -262,10 +300,16 @@ static void look_at_live(table jvmti, table jni) {
     if (!record || push(jni, 4200) != 0) return;
     begin_to_look();
     if (all_threads(jvmti, &n, &threads) == 0 && current(jvmti, &self) == 0) {
-        for (int i = 0; i < n && others < 4096; i++)
-            if (!is_same(jni, threads[i], self)) threads[others++] = threads[i];
+        void *cleaners[MOST_CLEANERS];
+        int cleaning = 0;
+        for (int i = 0; i < n && others < 4096; i++) {
+            enum role role = role_of(jvmti, jni, threads[i]);
+            if (role == CLEANS && cleaning < MOST_CLEANERS) cleaners[cleaning++] = threads[i];
+            if (role == OTHER && !is_same(jni, threads[i], self)) threads[others++] = threads[i];
+        }
         suspend(jvmti, others, threads, results);
-        int64_t live = live_bytes(jvmti, jni);
+        if (cleaning > 0) let_cleaners_run(jvmti, jni, cleaners, cleaning);
+        int64_t live = live_bytes(jvmti, jni, 4);
         resume(jvmti, others, threads, results);
         if (live >= 0) record->value[HAVE_LIVE] = 1;
         if (live > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)live;

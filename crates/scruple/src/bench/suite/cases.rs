@@ -51,6 +51,8 @@ pub struct Declared {
     pub complete: bool,
     /// The number of selected cases that the budget cannot suffice for.
     pub(super) beyond: usize,
+    /// How long a process of each program takes to start.
+    pub(super) starting: Vec<Duration>,
     /// What is left of the budget if it cannot suffice for all cases.
     pub(super) tight_budget: Option<TightBudget>,
 }

@@ -1,9 +1,10 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::calibrate::length;
+use super::counting_plan::{self, CountingPlan, Visit};
 use super::programs::{Programs, reason};
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
-use scruple_core::evidence::DIFFER;
+use crate::progress::in_words;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
@@ -12,24 +13,16 @@ use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-
-/// The number of processes in which a case is counted. Each of them runs an uncounted iteration first. One process
-/// cannot show that counts repeat, because random values that it draws at its start, such as the seed of its hash
-/// tables, affect all of its counts.
-const PROCESSES: u32 = DIFFER as u32;
-
-/// The number of readings of each case in a process that it shares with others, and the number of such processes.
-const REPEATS: u32 = 3;
-const SHARED: u32 = 2;
 
 /// The required ratio of the count of a coarse counter to its resolution, and the length of a batch at which iterations
 /// are no longer added to reach it.
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// With more cases than this, they share processes, since starting one for each case would take longer than measuring.
-const FRESH_CASES: usize = 200;
+/// The most cases that are named where several are left out.
+const NAMED: usize = 3;
 
 /// The counting pass of a suite.
 pub(super) struct CountingPass<'a> {
@@ -41,38 +34,49 @@ pub(super) struct CountingPass<'a> {
 }
 
 impl CountingPass<'_> {
-    /// Counts every case.
+    /// Counts every case that the budget suffices for.
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
-        let fresh = self.each_is_fresh();
-        let mut shared: Option<((usize, u32), BenchProgram, Hello)> = None;
+        let mut plan = CountingPlan::new(cases, self.effort, &cases.declared.starting);
+        let mut shared: Option<((usize, Visit), BenchProgram, Hello)> = None;
         let (mut first, mut more_over_many) = (Vec::new(), Vec::new());
-        let began = Instant::now();
-        let all = 0..cases.len();
-        let visits: Vec<(usize, u32)> = match fresh {
-            true => all.flat_map(|index| (0..PROCESSES).map(move |visit| (index, visit))).collect(),
-            false => (0..SHARED).flat_map(|visit| all.clone().map(move |index| (index, visit))).collect(),
-        };
-        for (index, visit) in visits {
+        let mut left_out = LeftOut::default();
+        for at in 0..plan.len() {
             self.programs.stop_if_interrupted()?;
-            let new = shared.as_ref().is_none_or(|((_, of), _, _)| *of != visit);
-            let ended = match cases.declared.tight_budget {
-                Some(tight_budget) => {
-                    tight_budget.left() <= if new { tight_budget.starting } else { Duration::ZERO }
-                }
-                None => began.elapsed() >= self.effort.budget,
-            };
-            if !fresh && !self.effort.counts_decide && ended {
-                self.remark_on_rest(index, visit);
-                break;
-            }
-            let weighed = &cases.weighed[index];
+            let visit = plan.visit(at);
+            let weighed = &cases.weighed[visit.case];
             if !weighed.is_open() {
                 continue;
             }
             let side = weighed.side;
-            self.screen.progress.step("counting", 0, index, cases.len(), self.record.name(weighed));
-            if fresh || shared.as_ref().is_none_or(|(of, _, _)| *of != (side, visit)) {
+            let serves = |of: &(usize, Visit)| {
+                of.0 == side && !visit.alone && !of.1.alone && of.1.process == visit.process
+            };
+            let new = shared.as_ref().is_none_or(|(of, _, _)| !serves(of));
+            if let Some(tight_budget) = cases.declared.tight_budget
+                && !self.effort.counts_decide
+                && tight_budget.left() <= if new { tight_budget.starting } else { Duration::ZERO }
+            {
+                self.remark_on_rest(cases.len() - visit.case, visit.process);
+                break;
+            }
+            let decides = || counting_plan::decides(&self.record.run.terms.limits, self.record.name(weighed));
+            if let Some(time) = plan.too_long(at).filter(|_| !decides()) {
+                self.leave_out(weighed, visit, time, &mut left_out);
+                continue;
+            }
+            let announced = plan.announcement(at);
+            if let Some(time) = announced.filter(|_| at == 1) {
+                let text = format!("counting allocations will take about {}", in_words(time));
+                self.screen.progress.say(&text);
+            }
+            let rest = announced.map_or(String::new(), |time| format!(" · about {} left", in_words(time)));
+            self.screen.progress.steps(&format!("counting{rest}"), at, plan.len(), self.record.name(weighed));
+            let mut began = Instant::now();
+            if new {
+                if let Some((_, program, _)) = shared.take() {
+                    program.finish();
+                }
                 shared = match self.start(side) {
                     Ok((program, hello)) => Some(((side, visit), program, hello)),
                     Err(error) => {
@@ -80,11 +84,15 @@ impl CountingPass<'_> {
                         None
                     }
                 };
+                if !visit.alone {
+                    plan.started(began.elapsed());
+                    began = Instant::now();
+                }
             }
             let Some((of, mut program, hello)) = shared.take() else { continue };
             match self.count(weighed, visit, &mut program, &hello) {
                 Ok(more) => {
-                    let more = more.filter(|_| visit == 0);
+                    let more = more.filter(|_| visit.process == 0);
                     first.extend(more.map(|bytes| (weighed.arm, bytes)));
                     match self.over_many(weighed, visit, &mut program, &hello) {
                         Ok(found) => {
@@ -96,24 +104,58 @@ impl CountingPass<'_> {
                 }
                 Err(error) => self.absent(weighed, &reason(&error)?),
             }
+            plan.took(at, began.elapsed());
         }
         if let Some((_, program, _)) = shared {
             program.finish();
         }
+        if !plan.twice {
+            let text = "allocations are counted in one process only: the program takes longer to start than --budget allows";
+            self.record.run.warn("left-out", text.to_owned());
+        }
+        self.remark_on_left_out(&left_out);
         self.remark_on_first(&first);
         self.remark_on_many(&more_over_many);
         Ok(())
     }
 
-    /// Whether each case is counted in processes of its own.
-    fn each_is_fresh(&self) -> bool {
-        self.cases.len() <= FRESH_CASES && self.cases.declared.tight_budget.is_none()
+    /// Leaves out one visit of a case, for which the budget does not suffice.
+    fn leave_out(&mut self, weighed: &Weighed, visit: Visit, time: Duration, left_out: &mut LeftOut) {
+        if visit.process == 0 {
+            let budget = in_words(self.effort.budget);
+            let why = format!(
+                "counting it takes about {}, and the budget of {budget} for counting was spent",
+                in_words(time)
+            );
+            self.absent(weighed, &why);
+            left_out.whole.insert(weighed.arm);
+        } else if !left_out.whole.contains(&weighed.arm) {
+            left_out.in_part.insert(weighed.arm);
+        }
     }
 
-    /// Adds a remark about the cases that the budget did not suffice for, from this visit on.
-    fn remark_on_rest(&mut self, index: usize, visit: u32) {
-        let rest = self.cases.len() - index;
-        let text = match visit {
+    /// Names the cases that were left out.
+    fn remark_on_left_out(&mut self, left_out: &LeftOut) {
+        let budget = in_words(self.effort.budget);
+        for (arms, what) in
+            [(&left_out.whole, "not counted"), (&left_out.in_part, "counted in one process only")]
+        {
+            if !arms.is_empty() {
+                let names: Vec<&str> =
+                    arms.iter().map(|arm| self.record.run.arms[*arm].name.as_str()).collect();
+                let text = format!(
+                    "allocations of {} are {what}: the budget ended ({budget} for counting); raise --budget, select with \
+                     --filter, or use --count-only",
+                    names_of(&names)
+                );
+                self.record.run.warn("left-out", text);
+            }
+        }
+    }
+
+    /// Adds a remark about the cases that the budget did not suffice for, if there are very many.
+    fn remark_on_rest(&mut self, rest: usize, process: u32) {
+        let text = match process {
             0 => format!("allocations of {rest} cases are not counted: the budget ended"),
             _ => format!("allocations of {rest} cases are counted in one process only: the budget ended"),
         };
@@ -130,7 +172,7 @@ impl CountingPass<'_> {
     fn count(
         &mut self,
         weighed: &Weighed,
-        visit: u32,
+        visit: Visit,
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<f64>, BenchError> {
@@ -187,7 +229,7 @@ impl CountingPass<'_> {
     /// Reads these counters over this many iterations.
     fn count_these(
         &mut self,
-        (weighed, visit): (&Weighed, u32),
+        (weighed, visit): (&Weighed, Visit),
         program: &mut BenchProgram,
         counters: &[Counter],
         iterations: u64,
@@ -196,7 +238,7 @@ impl CountingPass<'_> {
             || vec![weighed.batch(LoopKind::Tare, iterations), weighed.batch(LoopKind::Case, iterations)];
         let first = self.programs.block(weighed, program, batches())?;
         let mut taken = Vec::new();
-        let repeats = if self.each_is_fresh() { 1 } else { REPEATS };
+        let repeats = visit.repeats;
         if weighed.case.first {
             taken.push(first.clone());
         } else {
@@ -206,7 +248,7 @@ impl CountingPass<'_> {
         }
         for (repeat, replies) in taken.iter().enumerate() {
             let readings = net_readings(counters, replies);
-            self.record.keep(weighed.arm, Pass::Counting, visit * repeats + repeat as u32, readings);
+            self.record.keep(weighed.arm, Pass::Counting, visit.process * repeats + repeat as u32, readings);
         }
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
@@ -216,13 +258,13 @@ impl CountingPass<'_> {
     fn over_many(
         &mut self,
         weighed: &Weighed,
-        visit: u32,
+        visit: Visit,
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<OverMany>, BenchError> {
         let counter = hello.counters.iter().find(|counter| allocates(counter));
         let Some(counter) = counter.filter(|counter| {
-            visit == 0
+            visit.process == 0
                 && counter.quality <= Quality::Near
                 && counter.granularity.is_none()
                 && weighed.iterations > 1
@@ -292,6 +334,22 @@ impl CountingPass<'_> {
             .map(|metric| Reading::absent(metric, why))
             .collect();
         self.record.keep(weighed.arm, Pass::Counting, 0, readings);
+    }
+}
+
+/// The arms of the cases that the budget does not suffice for, at all or in all processes.
+#[derive(Default)]
+struct LeftOut {
+    whole: BTreeSet<usize>,
+    in_part: BTreeSet<usize>,
+}
+
+/// Names a few cases, and says how many more there are.
+pub(super) fn names_of(names: &[&str]) -> String {
+    let named: Vec<String> = names.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
+    match names.len() - named.len() {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 

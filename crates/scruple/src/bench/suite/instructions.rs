@@ -6,8 +6,11 @@
 //! more of the tare. The differences from the first, divided by the additional iterations, are the costs of case and
 //! tare; the rest is the intercept.
 
+use super::counting::names_of;
+use super::counting_plan;
 use super::programs::{Programs, reason};
-use super::{Cases, ProgressScreen, Stop, SuiteRecord, Weighed};
+use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
+use crate::progress::in_words;
 use scruple_core::evidence::DIFFER;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -16,6 +19,7 @@ use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 use scruple_measure::bench::BenchError;
 use scruple_measure::instructions::Instructions;
+use std::time::{Duration, Instant};
 
 /// The key of the instructions that do not grow with the number of iterations.
 pub const INTERCEPT: &str = "instructions.intercept";
@@ -33,6 +37,12 @@ const MOST: u64 = 1_000_000;
 /// `LEAST`.
 const CLEAR: f64 = 3e7;
 
+/// The time for all cases, unless the budget is longer. A process that is counted runs twenty to fifty times as long.
+const LEAST_BUDGET: Duration = Duration::from_secs(120);
+
+/// Counting that is expected to take less is not announced.
+const ANNOUNCED: Duration = Duration::from_secs(5);
+
 /// The variation of a count, in instructions, that the text of an answer may cause. An answer has numbers of up to
 /// twenty digits for each of a few readings.
 const ANSWER: f64 = 500.0;
@@ -48,22 +58,59 @@ struct IterationCounts {
 pub(super) struct InstructionPass<'a> {
     pub(super) programs: &'a Programs,
     pub(super) cases: &'a Cases,
+    pub(super) effort: &'a SuiteEffort,
     pub(super) record: &'a mut SuiteRecord,
     pub(super) screen: &'a ProgressScreen,
     pub(super) counter: &'a mut Instructions,
 }
 
 impl InstructionPass<'_> {
-    /// Counts the instructions of every case.
+    /// Counts the instructions of every case that the time suffices for: the first one, which shows how long cases take,
+    /// and those that a limit needs, in any case.
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
-        for (index, weighed) in cases.weighed.iter().enumerate().filter(|(_, weighed)| weighed.is_open()) {
-            let name = self.record.name(weighed);
-            self.screen.progress.step("counting instructions", 0, index, cases.len(), name);
+        let budget = self.effort.budget.max(LEAST_BUDGET);
+        let unlimited = self.effort.counts_decide || !self.effort.passes.time();
+        let (began, mut longest, mut counted) = (Instant::now(), Duration::ZERO, 0);
+        let mut left_out = Vec::new();
+        let open: Vec<&Weighed> = cases.weighed.iter().filter(|weighed| weighed.is_open()).collect();
+        for (index, weighed) in open.iter().enumerate() {
             self.programs.stop_if_interrupted()?;
+            let elapsed = began.elapsed();
+            let rest = longest * (open.len() - index) as u32;
+            let name = self.record.name(weighed);
+            let decides = || counting_plan::decides(&self.record.run.terms.limits, name);
+            if counted > 0 && elapsed + longest > budget && !unlimited && !decides() {
+                left_out.push(name.to_owned());
+                self.absent(weighed, &time_is_spent(longest, budget));
+                continue;
+            }
+            if index == 1 && rest > ANNOUNCED {
+                let all = if unlimited { rest } else { rest.min(budget.saturating_sub(elapsed)) };
+                let text = format!("counting instructions will take about {}", in_words(all));
+                self.screen.progress.say(&text);
+            }
+            let rest = if index == 0 { String::new() } else { format!(" · about {} left", in_words(rest)) };
+            self.screen.progress.steps(&format!("counting instructions{rest}"), index, open.len(), name);
             self.count(weighed)?;
+            counted += 1;
+            longest = longest.max(began.elapsed() - elapsed);
+        }
+        if !left_out.is_empty() {
+            let names: Vec<&str> = left_out.iter().map(String::as_str).collect();
+            let text = format!(
+                "instructions of {} are not counted: {}; raise --budget, select with --filter, or use --count-only",
+                names_of(&names),
+                time_is_spent(longest, budget)
+            );
+            self.record.run.warn("left-out", text);
         }
         Ok(())
+    }
+
+    fn absent(&mut self, weighed: &Weighed, why: &str) {
+        let absent = metric("instructions").map(|metric| Reading::absent(metric, why));
+        self.record.keep(weighed.arm, Pass::Counting, 0, absent.into_iter().collect());
     }
 
     fn count(&mut self, weighed: &Weighed) -> Result<(), Stop> {
@@ -74,8 +121,7 @@ impl InstructionPass<'_> {
             Ok(counted) => counted,
             Err(error) => {
                 let why = reason(&error)?;
-                let absent = metric("instructions").map(|metric| Reading::absent(metric, why));
-                self.record.keep(weighed.arm, Pass::Counting, 0, absent.into_iter().collect());
+                self.absent(weighed, &why);
                 return Ok(());
             }
         };
@@ -151,6 +197,10 @@ impl InstructionPass<'_> {
         self.programs.block(weighed, &mut bench.program, batches)?;
         self.counter.end_bench(bench)
     }
+}
+
+fn time_is_spent(each: Duration, budget: Duration) -> String {
+    format!("a case takes about {}, and the {} for counting were spent", in_words(each), in_words(budget))
 }
 
 /// Returns the counts of the repeats and their quality, which is exact if all are equal. If each iteration does the

@@ -14,6 +14,8 @@ pub(super) struct Introduction {
     pub(super) hello: Hello,
     /// How long the first answer took.
     pub(super) starting: Duration,
+    /// The same without the time in which the program had no core.
+    pub(super) undisturbed: Duration,
     /// Whether `take` has received every case.
     pub(super) complete: bool,
     /// The process, which has run no case yet; `None` if the rest of its list was not wanted and takes longer to read
@@ -60,6 +62,7 @@ pub(super) fn introduce(
         other => return Err(answers::unexpected(&BenchRequest::Hello.line(), &other)),
     };
     let starting = began.elapsed();
+    let undisturbed = starting.saturating_sub(Duration::from_nanos(program.waited().unwrap_or_default()));
     let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut complete = true;
     let mut reply = program.ask(&BenchRequest::Cases, FIRST_WORDS, interrupted)?;
@@ -93,7 +96,7 @@ pub(super) fn introduce(
         return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));
     }
     let usable = complete || skip_the_rest(&mut program, starting, interrupted);
-    Ok(Introduction { hello, starting, complete, program: usable.then_some(program) })
+    Ok(Introduction { hello, starting, undisturbed, complete, program: usable.then_some(program) })
 }
 
 /// Reads a list to its end without looking at the cases. Returns false if that would take longer than `starting`, the

@@ -5,6 +5,7 @@ mod answers;
 mod calibrate;
 mod cases;
 mod counting;
+mod counting_plan;
 mod differing_processes;
 mod earlier_core;
 mod earlier_nets;
@@ -180,11 +181,12 @@ impl Suite {
                 };
                 Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
             })?;
-            let Introduction { hello, starting: started, complete, program } = introduction;
+            let Introduction { hello, starting: started, undisturbed, complete, program } = introduction;
             loaded.add_side();
             declared.complete &= complete;
             introduced.0.push(program);
             starting += started;
+            declared.starting.push(undisturbed);
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
                 declared.limits.extend(readings::limits_of(
@@ -325,10 +327,10 @@ impl Suite {
     }
 
     fn count_instructions_if_asked(&mut self) -> Result<(), Stop> {
-        let Suite { programs, cases, record, screen, instructions: Some(counter), .. } = self else {
+        let Suite { programs, cases, effort, record, screen, instructions: Some(counter), .. } = self else {
             return Ok(());
         };
-        InstructionPass { programs, cases, record, screen, counter }.run()
+        InstructionPass { programs, cases, effort, record, screen, counter }.run()
     }
 
     /// After an interruption, leaves out the cases that it prevented, if there are very many.

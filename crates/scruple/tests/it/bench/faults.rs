@@ -358,6 +358,42 @@ fn the_start_of_a_program_with_too_many_cases_counts_against_the_budget() {
 }
 
 #[test]
+fn a_program_that_starts_slowly_counts_all_cases_in_two_processes() {
+    let place = Place::new();
+    let starts = place.file("starts");
+    let cases = ["a", "b", "c"].map(|name| format!(r#"{{"name":"zoo/{name}","cost":5,"bytes":16}}"#));
+    let mut words = vec!["--sleep", "1.5", "--starts", starts.to_str().expect("a path")];
+    words.extend(cases.iter().map(String::as_str));
+    let answer = bench_freely(&place, &["--no-store", "--quick", "--seed", "7", "--json"], &words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    // Three processes for times. One for each case, three times, would take nine more.
+    assert_eq!(place.read("starts").lines().count(), 5, "{}", answer.exchange());
+    assert_eq!(answer.stdout.matches(r#""alloc.bytes": {"#).count(), 3, "{}", answer.stdout);
+}
+
+#[test]
+fn a_case_that_takes_too_long_to_count_is_left_out_by_name() {
+    let place = Place::new();
+    let cases = [
+        r#"{"name":"slow","cost":600000000,"bytes":16}"#,
+        r#"{"name":"slower","cost":700000000,"bytes":17}"#,
+        r#"{"name":"quick","cost":5,"bytes":18}"#,
+    ];
+    let options = ["--no-store", "--quick", "--seed", "7"];
+    let answer = bench_freely(&place, &options, &cases);
+    let text = answer.unwrapped();
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(text.contains("allocations of ‘slower’ are not counted: the budget ended"), "{text}");
+    let row = |name: &str| answer.stdout.lines().find(|line| line.trim().starts_with(name)).expect("a row");
+    assert!(row("quick").contains("18"), "{text}");
+    assert!(!row("slower").contains(" B"), "{text}");
+    // A limit needs the figure, so it is counted.
+    let limited = [&options[..], &["--limit", "alloc.bytes<20"]].concat();
+    let answer = bench_freely(&place, &limited, &cases);
+    assert!(!answer.unwrapped().contains("are not counted"), "{}", answer.exchange());
+}
+
+#[test]
 fn a_process_that_took_long_to_declare_its_cases_is_the_one_that_is_timed() {
     let place = Place::new();
     let starts = place.file("starts");

@@ -1,0 +1,187 @@
+//! Which cases are counted in which processes, and which the budget does not suffice for.
+//!
+//! A process of a compiled program starts in a millisecond, and each case is then counted in processes of its own. A
+//! process that takes a second to start, such as that of a test framework, counts all cases instead.
+
+use super::{Cases, SuiteEffort, Weighed};
+use scruple_core::evidence::DIFFER;
+use scruple_core::limit::Limit;
+use scruple_core::metric::{Pass, metric};
+use std::time::{Duration, Instant};
+
+/// The number of processes in which a case is counted by itself. Each of them runs an uncounted iteration first. One
+/// process cannot show that counts repeat, because random values that it draws at its start, such as the seed of its
+/// hash tables, affect all of its counts.
+const PROCESSES: u32 = DIFFER as u32;
+
+/// The number of readings of each case in a process that it shares with others, and the number of such processes. A slow
+/// case is read once.
+const REPEATS: u32 = 3;
+const SHARED: u32 = 2;
+const SLOW: Duration = Duration::from_millis(50);
+
+/// A process that takes longer to start than this many budgets is not started a second time.
+const SECOND_START: u32 = 2;
+
+/// With more cases than this, they share processes, since starting one for each case would take longer than measuring.
+const FRESH_CASES: usize = 200;
+
+/// A case is left out if the budget is spent and counting it takes more than this part of the budget; or if the whole pass
+/// has taken this many budgets. A suite of quick cases is thus counted completely, though other programs disturb it.
+const COSTLY: u32 = 4;
+const AT_MOST: u32 = 5;
+
+/// Counting that is expected to take less is not announced.
+const SHORT: Duration = Duration::from_secs(5);
+
+/// A case that is to be counted in a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Visit {
+    /// The index of the case.
+    pub(super) case: usize,
+    /// The number of the process, among those that count the case.
+    pub(super) process: u32,
+    /// Whether the process counts this case only.
+    pub(super) alone: bool,
+    /// The number of readings in this process.
+    pub(super) repeats: u32,
+}
+
+/// The visits of a counting pass, and the time that they take.
+pub(super) struct CountingPlan {
+    visits: Vec<Visit>,
+    /// How long each visit is expected to take.
+    expected: Vec<Duration>,
+    /// What all visits from one on take together.
+    from: Vec<Duration>,
+    budget: Option<Duration>,
+    /// How long a process of each program takes to start.
+    start: Duration,
+    /// Whether every case is counted in more than one process.
+    pub(super) twice: bool,
+    /// Whether there are too many cases to count them all, however quick they are.
+    many: bool,
+    began: Instant,
+    /// How long the starts of shared processes took, which the budget does not include.
+    starting: Duration,
+    /// The number of visits so far, and the time that they took beyond what was expected.
+    so_far: (u32, Duration),
+}
+
+impl CountingPlan {
+    /// Plans the visits. `starting` is how long a process of each program takes to start.
+    pub(super) fn new(cases: &Cases, effort: &SuiteEffort, starting: &[Duration]) -> CountingPlan {
+        let start_of = |weighed: &Weighed| starting.get(weighed.side).copied().unwrap_or_default();
+        let visits_alone =
+            |case: usize| (0..PROCESSES).map(move |process| Visit { case, process, alone: true, repeats: 1 });
+        let time_of = |visit: &Visit| {
+            let weighed = &cases.weighed[visit.case];
+            work_of(weighed, *visit) + if visit.alone { start_of(weighed) } else { Duration::ZERO }
+        };
+        let few = cases.len() <= FRESH_CASES && cases.declared.tight_budget.is_none();
+        let unlimited = effort.counts_decide || !effort.passes.time();
+        let by_themselves =
+            || (0..cases.len()).flat_map(visits_alone).map(|visit| time_of(&visit)).sum::<Duration>();
+        let alone = few && (unlimited || by_themselves() <= effort.budget);
+        // What is counted in the first iteration of a process includes what other cases may have set up.
+        let is_alone = |weighed: &Weighed| alone || (few && (weighed.case.fresh || weighed.case.first));
+        let (single, shared): (Vec<usize>, Vec<usize>) =
+            (0..cases.len()).partition(|case| is_alone(&cases.weighed[*case]));
+        let mut visits: Vec<Visit> = single.into_iter().flat_map(visits_alone).collect();
+        let start = starting.iter().sum::<Duration>();
+        let twice = unlimited || start <= SECOND_START * effort.budget;
+        for process in 0..if twice { SHARED } else { 1 } {
+            let visit = |case: &usize| {
+                let repeats = if iteration_of(&cases.weighed[*case]) > SLOW { 1 } else { REPEATS };
+                Visit { case: *case, process, alone: false, repeats }
+            };
+            // What one case leaves behind may change the counts of another, which the other order then shows.
+            match process % 2 {
+                0 => visits.extend(shared.iter().map(visit)),
+                _ => visits.extend(shared.iter().rev().map(visit)),
+            }
+        }
+        let expected: Vec<Duration> = visits.iter().map(time_of).collect();
+        let mut from = expected.clone();
+        for at in (1..from.len()).rev() {
+            let after = from[at];
+            from[at - 1] += after;
+        }
+        CountingPlan {
+            visits,
+            expected,
+            from,
+            budget: (!unlimited && cases.declared.tight_budget.is_none()).then_some(effort.budget),
+            start,
+            twice,
+            many: cases.len() > FRESH_CASES,
+            starting: Duration::ZERO,
+            began: Instant::now(),
+            so_far: Default::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.visits.len()
+    }
+
+    pub(super) fn visit(&self, at: usize) -> Visit {
+        self.visits[at]
+    }
+
+    /// Notes how long a shared process took to start.
+    pub(super) fn started(&mut self, time: Duration) {
+        self.starting += time;
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed().saturating_sub(self.starting)
+    }
+
+    /// Notes how long a visit took, without the start of a shared process.
+    pub(super) fn took(&mut self, at: usize, time: Duration) {
+        self.so_far.0 += 1;
+        self.so_far.1 += time.saturating_sub(self.expected[at]);
+    }
+
+    /// The expected time of the visits from this one on, at most what is left of the budget, if it is worth telling.
+    pub(super) fn announcement(&self, from: usize) -> Option<Duration> {
+        let more = self.visits[from..].last().is_some_and(|last| !last.alone && last.process > 0);
+        let start = if more && self.visits[from].process == 0 { self.start } else { Duration::ZERO };
+        let rest = self.from[from] + self.overhead() * (self.len() - from) as u32 + start;
+        let left = self.budget.map(|budget| (AT_MOST * budget).saturating_sub(self.elapsed()));
+        Some(rest.min(left.unwrap_or(rest))).filter(|rest| *rest > SHORT)
+    }
+
+    /// How long a visit is expected to take, if the budget does not suffice for it. The first visit, which shows how long
+    /// visits take, is always made.
+    pub(super) fn too_long(&self, at: usize) -> Option<Duration> {
+        let (budget, elapsed) = (self.budget?, self.elapsed());
+        let expected = self.expected[at] + self.overhead();
+        let costly = self.many || expected > budget / COSTLY;
+        let ends = (costly && elapsed + expected > budget) || elapsed > AT_MOST * budget;
+        (at > 0 && ends).then_some(expected)
+    }
+
+    /// The mean time that a visit takes beyond the iterations and the start: the set-up of its case.
+    fn overhead(&self) -> Duration {
+        self.so_far.1 / self.so_far.0.max(1)
+    }
+}
+
+/// How long the iterations of a case take in a process that counts it: one that does not count, those that do, and in the
+/// first process a batch.
+fn work_of(weighed: &Weighed, visit: Visit) -> Duration {
+    let batch = weighed.iterations > 1 && visit.process == 0;
+    iteration_of(weighed) * (1 + visit.repeats) + if batch { weighed.batch_time } else { Duration::ZERO }
+}
+
+fn iteration_of(weighed: &Weighed) -> Duration {
+    weighed.batch_time.div_f64(weighed.iterations.max(1) as f64)
+}
+
+/// Whether a limit depends on what is counted for an arm of this name, which must then be counted.
+pub(super) fn decides(limits: &[Limit], arm: &str) -> bool {
+    let counted = |limit: &Limit| metric(&limit.metric).is_none_or(|metric| metric.pass == Pass::Counting);
+    limits.iter().any(|limit| limit.applies_to(arm) && counted(limit))
+}
