@@ -53,6 +53,15 @@ fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -
     Ok(())
 }
 
+/// Checks that a cache is not found to leak whose entries are removed after a collection has found their objects dead.
+fn removes_entries(scales: &mut Scales, command: &[&OsStr]) {
+    let found = shape(scales, command, "weak");
+    assert!(
+        matches!(found.0, Retained::Constant { .. } | Retained::Slows { .. } | Retained::Stops { .. }),
+        "the entries are removed: {found:?}"
+    );
+}
+
 fn ghc(scales: &mut Scales) -> Done {
     let source = program("shapes.hs");
     let flags = [
@@ -87,14 +96,10 @@ fn script(scales: &mut Scales, interpreter: &str, name: &str, bytes: std::ops::R
 
 fn node(scales: &mut Scales) -> Done {
     script(scales, "node", "shapes.cjs", 90.0..180.0)?;
-    // Entries of a cache that the callbacks of a FinalizationRegistry remove.
-    let interpreter = installed("node")?;
-    let command = [interpreter.as_os_str(), program("shapes.cjs").as_os_str()].map(OsStr::to_owned);
-    let command: Vec<&OsStr> = command.iter().map(OsString::as_os_str).collect();
-    match shape(scales, &command, "weak") {
-        (Retained::Constant { .. }, _) => Ok(()),
-        other => panic!("the entries are removed: {other:?}"),
-    }
+    // Callbacks of a FinalizationRegistry remove the entries of this cache.
+    let (interpreter, program) = (installed("node")?, program("shapes.cjs"));
+    removes_entries(scales, &[interpreter.as_os_str(), program.as_os_str()]);
+    Ok(())
 }
 
 fn python(scales: &mut Scales) -> Done {
@@ -161,6 +166,7 @@ fn java(scales: &mut Scales) -> Done {
         if tried.status.success() {
             seen += 1;
             keeps(scales, &command, 90.0..140.0)?;
+            removes_entries(scales, &command);
         }
     }
     if seen > 0 { Ok(()) } else { Err(Skip("no collector is there".to_owned())) }

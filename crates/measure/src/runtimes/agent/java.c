@@ -18,7 +18,8 @@ enum jni {
 };
 enum jvmti {
     SET_NOTIFICATION = 1, ALL_THREADS = 3, THREAD_INFO = 8, RUN_THREAD = 11, THREAD_STATE = 16, CURRENT_THREAD = 17,
-    DEALLOCATE = 46, SUSPEND = 91, RESUME = 92, FORCE_COLLECTION = 107, EACH_OBJECT = 115, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
+    DEALLOCATE = 46, CLASS_OF_METHOD = 64, SUSPEND = 91, RESUME = 92, STACK_TRACE = 103, SET_TAG = 106,
+    FORCE_COLLECTION = 107, TAGGED_OBJECTS = 113, EACH_OBJECT = 115, SET_CALLBACKS = 121, ADD_CAPABILITIES = 141
 };
 enum {
     GET_ENVIRONMENT = 6, FIRST_EVENT = 50, EVENT_INIT = 50, EVENT_DEATH = 51, EVENT_THREAD_START = 52, EVENT_GC_START = 81,
@@ -214,6 +215,7 @@ static void keep_counters(void) {
 
 static void *last_thread; /* our shutdown hook; it starts together with the program's own hooks */
 static volatile int over;
+static void *weak_map; /* the class WeakHashMap */
 
 static int add_size(int64_t class_tag, int64_t size, int64_t *tag, int length, void *sum) {
     (void)class_tag, (void)tag, (void)length;
@@ -262,14 +264,68 @@ static enum role role_of(table jvmti, table jni, void *thread) {
     return role;
 }
 
-enum { MOST_CLEANERS = 16, WAITS = 0x80 };
+/* Whether a method of WeakHashMap runs in one of these threads, which are suspended. */
+static int in_weak_map(table jvmti, table jni, void *const *threads, int n) {
+    int (*stack)(table, void *, int, int, void *, int *) = of(jvmti, STACK_TRACE);
+    int (*class_of_method)(table, void *, void **) = of(jvmti, CLASS_OF_METHOD);
+    unsigned char (*is_same)(table, void *, void *) = of(jni, IS_SAME);
+    void (*delete_local)(table, void *) = of(jni, DELETE_LOCAL);
+    static struct { void *method; int64_t at; } frames[128];
+    int found = 0;
+    for (int i = 0; i < n && !found; i++) {
+        int depth = 0;
+        if (stack(jvmti, threads[i], 0, 128, frames, &depth) != 0) continue;
+        for (int at = 0; at < depth && !found; at++) {
+            void *class = NULL;
+            if (class_of_method(jvmti, frames[at].method, &class) != 0 || !class) continue;
+            found = is_same(jni, class, weak_map);
+            delete_local(jni, class);
+        }
+    }
+    return found;
+}
 
-/* Collects, and waits until threads of a Cleaner have nothing to do and live data no longer shrink, but only for a few
- * seconds: a suspended thread may hold a lock. */
-static void let_cleaners_run(table jvmti, table jni, void *const *cleaners, int n) {
+static int mark(int64_t class_tag, int64_t size, int64_t *tag, int length, void *nothing) {
+    (void)class_tag, (void)size, (void)length, (void)nothing;
+    *tag = 1;
+    return 0;
+}
+
+/* A WeakHashMap removes the entries of dead keys when it is next used. Asks all of them for their sizes, and returns the
+ * sum. */
+static int64_t use_weak_maps(table jvmti, table jni) {
+    int (*each)(table, int, void *, const void *, void *) = of(jvmti, EACH_OBJECT);
+    int (*marked)(table, int, const int64_t *, int *, void ***, int64_t **) = of(jvmti, TAGGED_OBJECTS);
+    int (*set_tag)(table, void *, int64_t) = of(jvmti, SET_TAG);
+    int (*free_memory)(table, void *) = of(jvmti, DEALLOCATE);
+    int (*call)(table, void *, void *, const argument *) = of(jni, CALL_INT);
+    void (*delete_local)(table, void *) = of(jni, DELETE_LOCAL);
+    static const void *callbacks[16] = {(void *)mark};
+    const int64_t tag = 1;
+    const argument none = {0};
+    void *how = method(jni, "java/util/WeakHashMap", "size", "()I"), **maps = NULL;
+    int64_t sum = 0;
+    int n = 0;
+    if (!how || each(jvmti, 0, weak_map, callbacks, NULL) != 0 || marked(jvmti, 1, &tag, &n, &maps, NULL) != 0) return 0;
+    for (int i = 0; i < n; i++) {
+        set_tag(jvmti, maps[i], 0);
+        sum += call(jni, maps[i], how, &none);
+        delete_local(jni, maps[i]);
+    }
+    if (maps) free_memory(jvmti, maps);
+    ((void (*)(table))of(jni, EXCEPTION_CLEAR))(jni);
+    return sum;
+}
+
+enum { MOST_CLEANERS = 16, WAITS = 0x80, OF_THE_LIBRARY = 256 };
+
+/* Collects, and lets the program remove what belonged to dead objects: until threads of a Cleaner have nothing to do and
+ * live data no longer shrink, but only for a few seconds, since a suspended thread may hold a lock. */
+static void let_program_clean(table jvmti, table jni, void *const *cleaners, int n, int uses_maps) {
     int (*state_of)(table, void *, int *) = of(jvmti, THREAD_STATE);
     int64_t least = INT64_MAX;
     for (int round = 0, quiet = 0; round < 100 && quiet < 3; round++) {
+        if (uses_maps) use_weak_maps(jvmti, jni);
         int64_t live = live_bytes(jvmti, jni, 1);
         if (live < 0) return;
         int busy = live < least - 1024;
@@ -307,8 +363,14 @@ static void look_at_live(table jvmti, table jni) {
             if (role == CLEANS && cleaning < MOST_CLEANERS) cleaners[cleaning++] = threads[i];
             if (role == OTHER && !is_same(jni, threads[i], self)) threads[others++] = threads[i];
         }
-        suspend(jvmti, others, threads, results);
-        if (cleaning > 0) let_cleaners_run(jvmti, jni, cleaners, cleaning);
+        int in_map = 1;
+        for (int attempt = 0; attempt < 50 && in_map; attempt++) {
+            if (attempt > 0) resume(jvmti, others, threads, results), sleep_for(500000);
+            suspend(jvmti, others, threads, results);
+            in_map = weak_map && in_weak_map(jvmti, jni, threads, others);
+        }
+        int uses_maps = weak_map && !in_map && use_weak_maps(jvmti, jni) > OF_THE_LIBRARY;
+        if (cleaning > 0 || uses_maps) let_program_clean(jvmti, jni, cleaners, cleaning, uses_maps);
         int64_t live = live_bytes(jvmti, jni, 4);
         resume(jvmti, others, threads, results);
         if (live >= 0) record->value[HAVE_LIVE] = 1;
@@ -358,6 +420,7 @@ static void init(table jvmti, table jni, void *main_thread) {
     void *hook = method(jni, "java/lang/Runtime", "addShutdownHook", "(Ljava/lang/Thread;)V");
     if (!often || !last || !runtime || !hook) return;
     last_thread = keep(jni, last);
+    weak_map = keep(jni, class_of(jni, "java/util/WeakHashMap"));
     heap_usage(jni); /* loads its classes now, and not while the program is suspended */
     argument thread = {.object = last};
     call(jni, runtime, hook, &thread);

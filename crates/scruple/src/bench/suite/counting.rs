@@ -41,8 +41,15 @@ impl CountingPass<'_> {
         let mut shared: Option<((usize, Visit), BenchProgram, Hello)> = None;
         let (mut first, mut more_over_many) = (Vec::new(), Vec::new());
         let mut left_out = LeftOut::default();
-        for at in 0..plan.len() {
+        let (mut next, mut is_announced) = (0, false);
+        while next < plan.len() {
             self.programs.stop_if_interrupted()?;
+            if plan.share_from(next, cases) {
+                next = 0;
+                continue;
+            }
+            let at = next;
+            next += 1;
             let visit = plan.visit(at);
             let weighed = &cases.weighed[visit.case];
             if !weighed.is_open() {
@@ -66,7 +73,8 @@ impl CountingPass<'_> {
                 continue;
             }
             let announced = plan.announcement(at);
-            if let Some(time) = announced.filter(|_| at == 1) {
+            if let Some(time) = announced.filter(|_| at > 0 && !is_announced) {
+                is_announced = true;
                 let text = format!("counting allocations will take about {}", in_words(time));
                 self.screen.progress.say(&text);
             }
@@ -109,7 +117,7 @@ impl CountingPass<'_> {
         if let Some((_, program, _)) = shared {
             program.finish();
         }
-        if !plan.twice {
+        if plan.counts_once() {
             let text = "allocations are counted in one process only: the program takes longer to start than --budget allows";
             self.record.run.warn("left-out", text.to_owned());
         }

@@ -20,6 +20,9 @@ const REPEATS: u32 = 3;
 const SHARED: u32 = 2;
 const SLOW: Duration = Duration::from_millis(50);
 
+/// Counting each case by itself may take this many budgets before the rest of the cases share processes.
+const TOLERATED: u32 = 2;
+
 /// A process that takes longer to start than this many budgets is not started a second time.
 const SECOND_START: u32 = 2;
 
@@ -56,14 +59,14 @@ pub(super) struct CountingPlan {
     from: Vec<Duration>,
     budget: Option<Duration>,
     /// How long a process of each program takes to start.
-    start: Duration,
-    /// Whether every case is counted in more than one process.
-    pub(super) twice: bool,
+    starting: Vec<Duration>,
+    /// Whether shared processes are started a second time.
+    twice: bool,
     /// Whether there are too many cases to count them all, however quick they are.
     many: bool,
     began: Instant,
     /// How long the starts of shared processes took, which the budget does not include.
-    starting: Duration,
+    started: Duration,
     /// The number of visits so far, and the time that they took beyond what was expected.
     so_far: (u32, Duration),
 }
@@ -71,58 +74,92 @@ pub(super) struct CountingPlan {
 impl CountingPlan {
     /// Plans the visits. `starting` is how long a process of each program takes to start.
     pub(super) fn new(cases: &Cases, effort: &SuiteEffort, starting: &[Duration]) -> CountingPlan {
-        let start_of = |weighed: &Weighed| starting.get(weighed.side).copied().unwrap_or_default();
-        let visits_alone =
-            |case: usize| (0..PROCESSES).map(move |process| Visit { case, process, alone: true, repeats: 1 });
-        let time_of = |visit: &Visit| {
-            let weighed = &cases.weighed[visit.case];
-            work_of(weighed, *visit) + if visit.alone { start_of(weighed) } else { Duration::ZERO }
-        };
         let few = cases.len() <= FRESH_CASES && cases.declared.tight_budget.is_none();
         let unlimited = effort.counts_decide || !effort.passes.time();
-        let by_themselves =
-            || (0..cases.len()).flat_map(visits_alone).map(|visit| time_of(&visit)).sum::<Duration>();
-        let alone = few && (unlimited || by_themselves() <= effort.budget);
-        // What is counted in the first iteration of a process includes what other cases may have set up.
-        let is_alone = |weighed: &Weighed| alone || (few && (weighed.case.fresh || weighed.case.first));
-        let (single, shared): (Vec<usize>, Vec<usize>) =
-            (0..cases.len()).partition(|case| is_alone(&cases.weighed[*case]));
-        let mut visits: Vec<Visit> = single.into_iter().flat_map(visits_alone).collect();
         let start = starting.iter().sum::<Duration>();
-        let twice = unlimited || start <= SECOND_START * effort.budget;
-        for process in 0..if twice { SHARED } else { 1 } {
+        let mut plan = CountingPlan {
+            visits: Vec::new(),
+            expected: Vec::new(),
+            from: Vec::new(),
+            starting: starting.to_vec(),
+            budget: (!unlimited && cases.declared.tight_budget.is_none()).then_some(effort.budget),
+            twice: unlimited || start <= SECOND_START * effort.budget,
+            many: cases.len() > FRESH_CASES,
+            began: Instant::now(),
+            started: Duration::ZERO,
+            so_far: Default::default(),
+        };
+        let all: Vec<usize> = (0..cases.len()).collect();
+        // What is counted in the first iteration of a process includes what other cases may have set up.
+        let (single, others): (Vec<usize>, Vec<usize>) = match few {
+            true => all.iter().partition(|case| is_single(&cases.weighed[**case])),
+            false => (Vec::new(), all.clone()),
+        };
+        if few {
+            plan.lay_out(&all, &[], cases);
+        }
+        let whole = plan.from.first().copied().unwrap_or_default();
+        if !few || (!unlimited && whole > effort.budget) {
+            plan.lay_out(&single, &others, cases);
+        }
+        plan
+    }
+
+    /// Plans that these cases are counted by themselves, and then these others in shared processes.
+    fn lay_out(&mut self, alone: &[usize], shared: &[usize], cases: &Cases) {
+        let by_itself = |case: &usize| {
+            let case = *case;
+            (0..PROCESSES).map(move |process| Visit { case, process, alone: true, repeats: 1 })
+        };
+        self.visits = alone.iter().flat_map(by_itself).collect();
+        for process in 0..if self.twice { SHARED } else { 1 } {
             let visit = |case: &usize| {
                 let repeats = if iteration_of(&cases.weighed[*case]) > SLOW { 1 } else { REPEATS };
                 Visit { case: *case, process, alone: false, repeats }
             };
             // What one case leaves behind may change the counts of another, which the other order then shows.
             match process % 2 {
-                0 => visits.extend(shared.iter().map(visit)),
-                _ => visits.extend(shared.iter().rev().map(visit)),
+                0 => self.visits.extend(shared.iter().map(visit)),
+                _ => self.visits.extend(shared.iter().rev().map(visit)),
             }
         }
-        let expected: Vec<Duration> = visits.iter().map(time_of).collect();
-        let mut from = expected.clone();
-        for at in (1..from.len()).rev() {
-            let after = from[at];
-            from[at - 1] += after;
+        let expected = self.visits.iter().map(|visit| {
+            let weighed = &cases.weighed[visit.case];
+            let start = self.starting.get(weighed.side).filter(|_| visit.alone);
+            work_of(weighed, *visit) + start.copied().unwrap_or_default()
+        });
+        self.expected = expected.collect();
+        self.from.clone_from(&self.expected);
+        for at in (1..self.from.len()).rev() {
+            let after = self.from[at];
+            self.from[at - 1] += after;
         }
-        CountingPlan {
-            visits,
-            expected,
-            from,
-            budget: (!unlimited && cases.declared.tight_budget.is_none()).then_some(effort.budget),
-            start,
-            twice,
-            many: cases.len() > FRESH_CASES,
-            starting: Duration::ZERO,
-            began: Instant::now(),
-            so_far: Default::default(),
+    }
+
+    /// Lets the cases from this visit on share processes, if the visits so far show that the budget does not suffice for
+    /// counting each by itself. Returns whether the visits are other ones now, which begin anew.
+    pub(super) fn share_from(&mut self, at: usize, cases: &Cases) -> bool {
+        let Some(budget) = self.budget else { return false };
+        let rest = &self.visits[at..];
+        let can = |visit: &Visit| visit.alone && !is_single(&cases.weighed[visit.case]);
+        if rest[0].process > 0 || !can(&rest[0]) || self.elapsed() + self.left(at) <= TOLERATED * budget {
+            return false;
         }
+        let firsts = || rest.iter().filter(|visit| visit.process == 0);
+        let shared: Vec<usize> = firsts().filter(|visit| can(visit)).map(|visit| visit.case).collect();
+        let alone: Vec<usize> = firsts().filter(|visit| !can(visit)).map(|visit| visit.case).collect();
+        self.lay_out(&alone, &shared, cases);
+        self.so_far = Default::default();
+        true
     }
 
     pub(super) fn len(&self) -> usize {
         self.visits.len()
+    }
+
+    /// Whether there are cases that are counted in one process only.
+    pub(super) fn counts_once(&self) -> bool {
+        !self.twice && self.visits.last().is_some_and(|last| !last.alone)
     }
 
     pub(super) fn visit(&self, at: usize) -> Visit {
@@ -131,11 +168,11 @@ impl CountingPlan {
 
     /// Notes how long a shared process took to start.
     pub(super) fn started(&mut self, time: Duration) {
-        self.starting += time;
+        self.started += time;
     }
 
     fn elapsed(&self) -> Duration {
-        self.began.elapsed().saturating_sub(self.starting)
+        self.began.elapsed().saturating_sub(self.started)
     }
 
     /// Notes how long a visit took, without the start of a shared process.
@@ -147,10 +184,16 @@ impl CountingPlan {
     /// The expected time of the visits from this one on, at most what is left of the budget, if it is worth telling.
     pub(super) fn announcement(&self, from: usize) -> Option<Duration> {
         let more = self.visits[from..].last().is_some_and(|last| !last.alone && last.process > 0);
-        let start = if more && self.visits[from].process == 0 { self.start } else { Duration::ZERO };
-        let rest = self.from[from] + self.overhead() * (self.len() - from) as u32 + start;
+        let start =
+            if more && self.visits[from].process == 0 { self.starting.iter().sum() } else { Duration::ZERO };
+        let rest = self.left(from) + start;
         let left = self.budget.map(|budget| (AT_MOST * budget).saturating_sub(self.elapsed()));
         Some(rest.min(left.unwrap_or(rest))).filter(|rest| *rest > SHORT)
+    }
+
+    /// How long the visits from this one on are expected to take, without starts of shared processes.
+    fn left(&self, from: usize) -> Duration {
+        self.from[from] + self.overhead() * (self.len() - from) as u32
     }
 
     /// How long a visit is expected to take, if the budget does not suffice for it. The first visit, which shows how long
@@ -174,6 +217,11 @@ impl CountingPlan {
 fn work_of(weighed: &Weighed, visit: Visit) -> Duration {
     let batch = weighed.iterations > 1 && visit.process == 0;
     iteration_of(weighed) * (1 + visit.repeats) + if batch { weighed.batch_time } else { Duration::ZERO }
+}
+
+/// Whether a case is counted by itself however long a start takes.
+fn is_single(weighed: &Weighed) -> bool {
+    weighed.case.fresh || weighed.case.first
 }
 
 fn iteration_of(weighed: &Weighed) -> Duration {
