@@ -1,5 +1,7 @@
 """The pytest plugin: tests are tests under pytest, and cases under the host."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -314,3 +316,12 @@ def test_a_woven_function_is_a_case(pytester, monkeypatch):
         assert [program.ask(f"once {case['id']}") for case in cases] == [
             {"once": number, "ok": True, "checked": True} for number in range(3)]
         assert program.ask("block 0:c:5 0:t:5")["block"][0]["iterations"] == 5
+
+
+def test_a_file_that_cannot_be_collected_is_named_with_the_reason(pytester):
+    pytester.makepyfile(test_it="import absent_module\n")
+    env = {**os.environ, "PYTHONPATH": str(SDK), "SCRUPLE_BENCH_IN": os.devnull, "SCRUPLE_BENCH_OUT": os.devnull}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "scruple_pytest"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "pytest cannot collect test_it.py: ModuleNotFoundError: No module named 'absent_module'" in done.stderr

@@ -27,7 +27,7 @@ enum {
 };
 #define JVMTI_VERSION 0x30010000
 
-enum value { ALLOCATED, STOPS, TIME, LONGEST, HAVE_BYTES, HAVE_STOPS, LIVE, HAVE_LIVE, OWN_STOPS };
+enum value { ALLOCATED, STOPS, TIME, LONGEST, HAVE_BYTES, HAVE_STOPS, LIVE, HAVE_LIVE, OWN_STOPS, LIVE_AT_MOST };
 
 static uint64_t started;
 
@@ -215,7 +215,7 @@ static void keep_counters(void) {
 
 static void *last_thread; /* our shutdown hook; it starts together with the program's own hooks */
 static volatile int over;
-static void *weak_map; /* the class WeakHashMap */
+static void *weak_map, *weak_table; /* the class WeakHashMap, and that of its tables */
 
 static int add_size(int64_t class_tag, int64_t size, int64_t *tag, int length, void *sum) {
     (void)class_tag, (void)tag, (void)length;
@@ -317,6 +317,15 @@ static int64_t use_weak_maps(table jvmti, table jni) {
     return sum;
 }
 
+/* The bytes of the tables of all WeakHashMaps. They do not shrink, and are as large as the entries between two collections
+ * of the program's own once required. */
+static int64_t weak_tables(table jvmti) {
+    int (*each)(table, int, void *, const void *, void *) = of(jvmti, EACH_OBJECT);
+    static const void *callbacks[16] = {(void *)add_size};
+    int64_t sum = 0;
+    return weak_table && each(jvmti, 0, weak_table, callbacks, &sum) == 0 ? sum : 0;
+}
+
 enum { MOST_CLEANERS = 16, WAITS = 0x80, OF_THE_LIBRARY = 256 };
 
 /* Collects, and lets the program remove what belonged to dead objects: until threads of a Cleaner have nothing to do and
@@ -372,9 +381,11 @@ static void look_at_live(table jvmti, table jni) {
         int uses_maps = weak_map && !in_map && use_weak_maps(jvmti, jni) > OF_THE_LIBRARY;
         if (cleaning > 0 || uses_maps) let_program_clean(jvmti, jni, cleaners, cleaning, uses_maps);
         int64_t live = live_bytes(jvmti, jni, 4);
+        int64_t tables = live > 0 && uses_maps ? weak_tables(jvmti) : 0;
         resume(jvmti, others, threads, results);
         if (live >= 0) record->value[HAVE_LIVE] = 1;
-        if (live > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)live;
+        if (live > (int64_t)record->value[LIVE_AT_MOST]) record->value[LIVE_AT_MOST] = (uint64_t)live;
+        if (live - tables > (int64_t)record->value[LIVE]) record->value[LIVE] = (uint64_t)(live - tables);
     }
     __atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
     if (threads) ((int (*)(table, void *))of(jvmti, DEALLOCATE))(jvmti, threads);
@@ -421,6 +432,7 @@ static void init(table jvmti, table jni, void *main_thread) {
     if (!often || !last || !runtime || !hook) return;
     last_thread = keep(jni, last);
     weak_map = keep(jni, class_of(jni, "java/util/WeakHashMap"));
+    weak_table = keep(jni, class_of(jni, "[Ljava/util/WeakHashMap$Entry;"));
     heap_usage(jni); /* loads its classes now, and not while the program is suspended */
     argument thread = {.object = last};
     call(jni, runtime, hook, &thread);

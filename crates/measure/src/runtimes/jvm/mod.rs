@@ -8,7 +8,7 @@ pub mod perf_data;
 use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
-use super::figures::{LIVE, RuntimeFigure};
+use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
 use beans::HeapBeans;
 use perf_data::PerfData;
 
@@ -33,6 +33,7 @@ mod value {
     pub(super) const LIVE: usize = 6;
     pub(super) const HAVE_LIVE: usize = 7;
     pub(super) const OWN_STOPS: usize = 8;
+    pub(super) const LIVE_AT_MOST: usize = 9;
 }
 
 fn find(elf: &Elf) -> Option<Recognition> {
@@ -82,6 +83,7 @@ fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<Runtim
     }
     if has(value::HAVE_LIVE) {
         figures.push(RuntimeFigure::near(LIVE, value(value::LIVE)));
+        figures.push(RuntimeFigure::near(LIVE_AT_MOST, value(value::LIVE_AT_MOST)));
     }
     let (beans, counters) = beans_of(record);
     figures.extend(beans.subtract_caused_collections(value(value::OWN_STOPS)).figures(counters.as_ref()));

@@ -35,7 +35,7 @@ const COSTLY: u32 = 4;
 const AT_MOST: u32 = 5;
 
 /// Counting that is expected to take less is not announced.
-const SHORT: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_secs(15);
 
 /// A case that is to be counted in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

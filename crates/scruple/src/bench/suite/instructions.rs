@@ -41,7 +41,7 @@ const CLEAR: f64 = 3e7;
 const LEAST_BUDGET: Duration = Duration::from_secs(120);
 
 /// Counting that is expected to take less is not announced.
-const ANNOUNCED: Duration = Duration::from_secs(5);
+const ANNOUNCED: Duration = Duration::from_secs(15);
 
 /// The variation of a count, in instructions, that the text of an answer may cause. An answer has numbers of up to
 /// twenty digits for each of a few readings.
