@@ -26,7 +26,10 @@ const MANY: usize = 200;
 /// outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least: f64) -> SelectedCuts {
     let long = series.len() >= FEWEST;
-    while long || series.uneven {
+    if !long && !series.uneven {
+        return steps;
+    }
+    loop {
         let found = if long {
             excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least))
         } else {

@@ -56,6 +56,8 @@ pub struct BenchArgs {
     #[arg(short, long)]
     pub quick: bool,
     /// Start no further process after this time.
+    ///
+    /// Counting has the same time once more. Then cases that are costly to count are left out, and named.
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Start exactly this many fresh processes.
