@@ -1,7 +1,7 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::calibrate::length;
-use super::counting_plan::{self, CountingPlan, Visit};
+use super::counting_plan::{self, CountingPlan, CountingVisit};
 use super::programs::{Programs, reason};
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
@@ -38,9 +38,9 @@ impl CountingPass<'_> {
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
         let mut plan = CountingPlan::new(cases, self.effort, &cases.declared.starting);
-        let mut shared: Option<((usize, Visit), BenchProgram, Hello)> = None;
+        let mut shared: Option<((usize, CountingVisit), BenchProgram, Hello)> = None;
         let (mut first, mut more_over_many) = (Vec::new(), Vec::new());
-        let mut left_out = LeftOut::default();
+        let mut left_out = UncountedCases::default();
         let (mut next, mut is_announced) = (0, false);
         while next < plan.len() {
             self.programs.stop_if_interrupted()?;
@@ -56,7 +56,7 @@ impl CountingPass<'_> {
                 continue;
             }
             let side = weighed.side;
-            let serves = |of: &(usize, Visit)| {
+            let serves = |of: &(usize, CountingVisit)| {
                 of.0 == side && !visit.alone && !of.1.alone && of.1.process == visit.process
             };
             let new = shared.as_ref().is_none_or(|(of, _, _)| !serves(of));
@@ -128,7 +128,13 @@ impl CountingPass<'_> {
     }
 
     /// Leaves out one visit of a case, for which the budget does not suffice.
-    fn leave_out(&mut self, weighed: &Weighed, visit: Visit, time: Duration, left_out: &mut LeftOut) {
+    fn leave_out(
+        &mut self,
+        weighed: &Weighed,
+        visit: CountingVisit,
+        time: Duration,
+        left_out: &mut UncountedCases,
+    ) {
         if visit.process == 0 {
             let budget = in_words(self.effort.budget);
             let why = format!(
@@ -143,7 +149,7 @@ impl CountingPass<'_> {
     }
 
     /// Names the cases that were left out.
-    fn remark_on_left_out(&mut self, left_out: &LeftOut) {
+    fn remark_on_left_out(&mut self, left_out: &UncountedCases) {
         let budget = in_words(self.effort.budget);
         for (arms, what) in
             [(&left_out.whole, "not counted"), (&left_out.in_part, "counted in one process only")]
@@ -180,7 +186,7 @@ impl CountingPass<'_> {
     fn count(
         &mut self,
         weighed: &Weighed,
-        visit: Visit,
+        visit: CountingVisit,
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<f64>, BenchError> {
@@ -237,7 +243,7 @@ impl CountingPass<'_> {
     /// Reads these counters over this many iterations.
     fn count_these(
         &mut self,
-        (weighed, visit): (&Weighed, Visit),
+        (weighed, visit): (&Weighed, CountingVisit),
         program: &mut BenchProgram,
         counters: &[Counter],
         iterations: u64,
@@ -266,7 +272,7 @@ impl CountingPass<'_> {
     fn over_many(
         &mut self,
         weighed: &Weighed,
-        visit: Visit,
+        visit: CountingVisit,
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<OverMany>, BenchError> {
@@ -347,7 +353,7 @@ impl CountingPass<'_> {
 
 /// The arms of the cases that the budget does not suffice for, at all or in all processes.
 #[derive(Default)]
-struct LeftOut {
+struct UncountedCases {
     whole: BTreeSet<usize>,
     in_part: BTreeSet<usize>,
 }

@@ -39,7 +39,7 @@ const SHORT: Duration = Duration::from_secs(15);
 
 /// A case that is to be counted in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Visit {
+pub(super) struct CountingVisit {
     /// The index of the case.
     pub(super) case: usize,
     /// The number of the process, among those that count the case.
@@ -52,7 +52,7 @@ pub(super) struct Visit {
 
 /// The visits of a counting pass, and the time that they take.
 pub(super) struct CountingPlan {
-    visits: Vec<Visit>,
+    visits: Vec<CountingVisit>,
     /// How long each visit is expected to take.
     expected: Vec<Duration>,
     /// What all visits from one on take together.
@@ -109,13 +109,13 @@ impl CountingPlan {
     fn lay_out(&mut self, alone: &[usize], shared: &[usize], cases: &Cases) {
         let by_itself = |case: &usize| {
             let case = *case;
-            (0..PROCESSES).map(move |process| Visit { case, process, alone: true, repeats: 1 })
+            (0..PROCESSES).map(move |process| CountingVisit { case, process, alone: true, repeats: 1 })
         };
         self.visits = alone.iter().flat_map(by_itself).collect();
         for process in 0..if self.twice { SHARED } else { 1 } {
             let visit = |case: &usize| {
                 let repeats = if iteration_of(&cases.weighed[*case]) > SLOW { 1 } else { REPEATS };
-                Visit { case: *case, process, alone: false, repeats }
+                CountingVisit { case: *case, process, alone: false, repeats }
             };
             // What one case leaves behind may change the counts of another, which the other order then shows.
             match process % 2 {
@@ -141,7 +141,7 @@ impl CountingPlan {
     pub(super) fn share_from(&mut self, at: usize, cases: &Cases) -> bool {
         let Some(budget) = self.budget else { return false };
         let rest = &self.visits[at..];
-        let can = |visit: &Visit| visit.alone && !is_single(&cases.weighed[visit.case]);
+        let can = |visit: &CountingVisit| visit.alone && !is_single(&cases.weighed[visit.case]);
         if rest[0].process > 0 || !can(&rest[0]) || self.elapsed() + self.left(at) <= TOLERATED * budget {
             return false;
         }
@@ -162,7 +162,7 @@ impl CountingPlan {
         !self.twice && self.visits.last().is_some_and(|last| !last.alone)
     }
 
-    pub(super) fn visit(&self, at: usize) -> Visit {
+    pub(super) fn visit(&self, at: usize) -> CountingVisit {
         self.visits[at]
     }
 
@@ -214,7 +214,7 @@ impl CountingPlan {
 
 /// How long the iterations of a case take in a process that counts it: one that does not count, those that do, and in the
 /// first process a batch.
-fn work_of(weighed: &Weighed, visit: Visit) -> Duration {
+fn work_of(weighed: &Weighed, visit: CountingVisit) -> Duration {
     let batch = weighed.iterations > 1 && visit.process == 0;
     iteration_of(weighed) * (1 + visit.repeats) + if batch { weighed.batch_time } else { Duration::ZERO }
 }
