@@ -326,27 +326,29 @@ static int64_t weak_tables(table jvmti) {
     return weak_table && each(jvmti, 0, weak_table, callbacks, &sum) == 0 ? sum : 0;
 }
 
-enum { MOST_CLEANERS = 16, WAITS = 0x80, OF_THE_LIBRARY = 256 };
+enum { MOST_CLEANERS = 16, WAITS = 0x80, BLOCKED = 0x400, OF_THE_LIBRARY = 256 };
 
 /* Collects, and lets the program remove what belonged to dead objects: until threads of a Cleaner have nothing to do and
- * live data no longer shrink, but only for a few seconds, since a suspended thread may hold a lock. */
-static void let_program_clean(table jvmti, table jni, void *const *cleaners, int n, int uses_maps) {
+ * live data no longer shrink, but only for a few seconds. Returns 0 if a suspended thread holds a lock that a Cleaner needs. */
+static int let_program_clean(table jvmti, table jni, void *const *cleaners, int n, int uses_maps) {
     int (*state_of)(table, void *, int *) = of(jvmti, THREAD_STATE);
     int64_t least = INT64_MAX;
     for (int round = 0, quiet = 0; round < 100 && quiet < 3; round++) {
         if (uses_maps) use_weak_maps(jvmti, jni);
         int64_t live = live_bytes(jvmti, jni, 1);
-        if (live < 0) return;
+        if (live < 0) return 1;
         int busy = live < least - 1024;
         for (int i = 0; i < n; i++) {
             int state = WAITS;
             state_of(jvmti, cleaners[i], &state);
+            if (state & BLOCKED) return 0;
             busy |= !(state & WAITS);
         }
         quiet = busy ? 0 : quiet + 1;
         if (live < least) least = live;
         sleep_for(20000000);
     }
+    return 1;
 }
 
 /* Reads live data while the program is suspended: objects that it allocates between the collection and the reading
@@ -372,14 +374,14 @@ static void look_at_live(table jvmti, table jni) {
             if (role == CLEANS && cleaning < MOST_CLEANERS) cleaners[cleaning++] = threads[i];
             if (role == OTHER && !is_same(jni, threads[i], self)) threads[others++] = threads[i];
         }
-        int in_map = 1;
-        for (int attempt = 0; attempt < 50 && in_map; attempt++) {
+        int uses_maps = 0, cleaned = 0;
+        for (int attempt = 0; attempt < 50 && !cleaned; attempt++) {
             if (attempt > 0) resume(jvmti, others, threads, results), sleep_for(500000);
             suspend(jvmti, others, threads, results);
-            in_map = weak_map && in_weak_map(jvmti, jni, threads, others);
+            if (weak_map && in_weak_map(jvmti, jni, threads, others)) continue;
+            uses_maps = weak_map && use_weak_maps(jvmti, jni) > OF_THE_LIBRARY;
+            cleaned = (!cleaning && !uses_maps) || let_program_clean(jvmti, jni, cleaners, cleaning, uses_maps);
         }
-        int uses_maps = weak_map && !in_map && use_weak_maps(jvmti, jni) > OF_THE_LIBRARY;
-        if (cleaning > 0 || uses_maps) let_program_clean(jvmti, jni, cleaners, cleaning, uses_maps);
         int64_t live = live_bytes(jvmti, jni, 4);
         int64_t tables = live > 0 && uses_maps ? weak_tables(jvmti) : 0;
         resume(jvmti, others, threads, results);
