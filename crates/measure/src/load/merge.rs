@@ -39,7 +39,10 @@ pub(crate) fn merge(
     let ended = if aborted.is_some() { Ended::Aborted } else { ended };
     let used_up = threads.iter().any(|thread| thread.used_up);
     let often_late = often_late(plan, &recorders);
-    let parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
+    let mut parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
+    if plan.rate().is_none() {
+        include_late_answers(plan, &mut parts, last_done(&recorders) as i64 - started.0 as i64);
+    }
     let detectors: Vec<_> = recorders.iter().map(|recorder| &recorder.stall_detector).collect();
     let stalls = stalls::stalls(&detectors, started.0);
     let cut = warm_up::of(plan, &parts, &stalls);
@@ -71,8 +74,8 @@ pub(crate) fn merge(
         result.idle_failures.add(&recorder.idle_failures);
     }
     if plan.rate().is_some() {
-        let last = recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0);
-        let behind = backlog::backlog_growth(result.counted(), last as i64 - started.0 as i64);
+        let last = last_done(&recorders) as i64 - started.0 as i64;
+        let behind = backlog::backlog_growth(result.counted(), last);
         // Requests that wait at the end because the server stalled do not show that the server is too slow.
         let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
         result.behind = if (stood as u64) < behind { behind } else { 0 };
@@ -83,6 +86,25 @@ pub(crate) fn merge(
     result.doubts.extend(used_up.then(Doubt::used_up));
     result.doubts.extend(aborted.map(|why| Doubt::aborted(&why)));
     result
+}
+
+/// When the last request was answered or given up, in nanoseconds on the monotonic clock.
+fn last_done(recorders: &[&Recorder]) -> u64 {
+    recorders.iter().map(|recorder| recorder.last_done).max().unwrap_or(0)
+}
+
+/// Extends the last part of a closed loop to the last answer if fewer answers arrived in the parts than requests can be
+/// under way: the rate cannot be read from so few. Of other loops, answers after the last part do not count for the
+/// rate, because connections are idle by then.
+fn include_late_answers(plan: &Plan, parts: &mut [RunPart], last_done: i64) {
+    let arrived: u64 = parts.iter().map(|part| part.arrived).sum();
+    let answered: u64 = parts.iter().map(|part| part.counts.answered).sum();
+    if let Some(last) = parts.last_mut()
+        && arrived < u64::from(plan.connections) * u64::from(plan.streams)
+    {
+        last.arrived += answered.saturating_sub(arrived);
+        last.to = last.to.max(last_done);
+    }
 }
 
 /// Whether the generator was late by more than the plan allows. Then even a request that was sent on time may have

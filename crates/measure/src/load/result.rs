@@ -271,12 +271,20 @@ impl LoadResult {
         self.doubts.iter().any(|doubt| doubt.code == "generator-late")
     }
 
+    /// The number of good answers that count for the rate. In an open loop these are the answers to all requests that
+    /// were due in the span. In a closed loop they are those that arrived in it: not all connections have a request
+    /// under way afterwards.
+    pub fn answers_of_rate(&self) -> u64 {
+        let is_open = self.times.lag.count() > 0 || self.behind > 0;
+        if is_open { self.counts.answered } else { self.counted().iter().map(|part| part.arrived).sum() }
+    }
+
     /// Good answers per second, over the span and the time by which the answers were behind at its end.
     pub fn rate(&self) -> f64 {
         if self.span == 0 {
             0.0
         } else {
-            self.counts.answered as f64 * 1e9 / (self.span + self.behind) as f64
+            self.answers_of_rate() as f64 * 1e9 / (self.span + self.behind) as f64
         }
     }
 

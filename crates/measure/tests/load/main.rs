@@ -18,6 +18,7 @@ use scruple_measure::load::{
     WarmUp, allow_descriptors, capacity, run,
 };
 use servers::{HELLO, Loop, Stall};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -68,6 +69,25 @@ fn a_good_server_answers_all() {
     assert_eq!(result.generator.requests, 100);
     assert_eq!(result.slowest.len(), 100);
     assert_eq!(result.parts.iter().map(|part| part.counts.answered).sum::<u64>(), 100);
+}
+
+#[test]
+fn a_closed_loop_has_no_higher_rate_than_its_server_can_give() {
+    // Four connections, and 50 ms for an answer: 80 answers in a second at most.
+    let server = servers::serve(|mut stream| {
+        while servers::request(&mut stream) {
+            std::thread::sleep(Duration::from_millis(50));
+            let _ = stream.write_all(HELLO);
+        }
+    });
+    let most = |requests: u64| Plan { max_requests: Some(requests), ..small() };
+    let lasting = |ms| Plan { max_requests: None, duration: Duration::from_millis(ms), ..small() };
+    for plan in [most(1), most(4), most(7), most(20), lasting(30), lasting(330)] {
+        let result = load(&target(server), &plan).expect("a run");
+        let rate = result.rate();
+        assert!(rate > 0.0 && rate <= 80.0, "{rate} of {:?}, {:?}", plan.max_requests, plan.duration);
+        assert_eq!(result.counts.answered, result.counts.due);
+    }
 }
 
 #[test]

@@ -83,8 +83,10 @@ impl TurnTime {
         by_clock.max(by_count).min(self.parts - 1) as u16 + 1
     }
 
-    /// The part at a time; `None` after the last part.
+    /// The part at a time; `None` after the last part, which also ends with the last request if parts end by their
+    /// number.
     pub(super) fn part_now(&self, now: u64) -> Option<u16> {
-        (now < self.start.saturating_add(self.span)).then(|| self.part(now))
+        let is_over = self.by_count && self.is_used_up() || now >= self.start.saturating_add(self.span);
+        (!is_over).then(|| self.part(now))
     }
 }

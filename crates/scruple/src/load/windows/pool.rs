@@ -20,7 +20,7 @@ pub struct Pool {
     pub span: u64,
     /// The sum of the times by which the answers were behind at the ends of turns, in nanoseconds.
     pub behind: u64,
-    /// The number of good answers in the turns that count, and the span of these turns in nanoseconds.
+    /// The number of good answers that count for the rate, in the turns that count, and the span of these turns in nanoseconds.
     counted: (u64, u64),
     /// The numbers of requests and their outcomes.
     pub counts: RequestCounts,
@@ -136,7 +136,7 @@ impl Pool {
             self.add_times(load, begins, &since);
             // These figures only count for valid turns, because a late generator also delays answers.
             self.behind += load.behind;
-            self.counted.0 += load.counts.answered;
+            self.counted.0 += load.answers_of_rate();
             self.counted.1 += load.span;
         } else {
             self.set_aside("void", load.counted(), &since);
