@@ -235,6 +235,9 @@ pub struct VersionEffect {
     pub surely: bool,
     /// The levels of both versions, where these are compared because there are no readings side by side.
     pub levels: Option<[f64; 2]>,
+    /// Whether both versions have the same artefacts, so that their readings differ by chance only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub same_artefacts: bool,
 }
 
 /// One metric of one subject over the versions of a history.

@@ -291,6 +291,14 @@ fn same_binaries_that_were_weighed_show_what_no_change_looks_like() {
     assert_eq!(only(&history).changes.len(), 1);
     same(&mut history, 3, 2);
     assert!(only(&history).changes.iter().all(|change| !change.set.contains(&3)));
+    // Nor do the ends of the range differ if the last version is again the program that the first one was.
+    let mut levels = [1.2; 8];
+    (levels[0], levels[7]) = (1.0, 0.9);
+    let mut history = cpu(&levels, 12, 0.01, 13);
+    assert!(only(&history).whole.is_some_and(|whole| whole.surely && whole.ratio < 0.95));
+    same(&mut history, 7, 0);
+    let whole = only(&history).whole.expect("two ends");
+    assert!(whole.same_artefacts && !whole.surely && whole.interval.is_none(), "{whole:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) fn confirm(history: &History, all: &mut [Series]) {
 /// Replaces the effect between the first and the last version by that over the nodes. Where they are on different
 /// levels, it is the effect between these levels.
 fn replace_overall_effect(history: &History, series: &mut Series) {
-    let Some(whole) = &mut series.whole else { return };
+    let Some(whole) = series.whole.as_mut().filter(|whole| !whole.same_artefacts) else { return };
     let level = |version: usize| {
         let level = series.levels.iter().find(|(first, last, _)| (*first..=*last).contains(&version));
         level.map_or(version..=version, |(first, last, _)| *first..=*last)

@@ -4,6 +4,7 @@ use super::gather::GatheredSeries;
 use super::noisy::JudgedSeries;
 use super::steps::LEVEL;
 use crate::history::{BreakEven, Graph, History, Series, VersionCosts, VersionEffect};
+use crate::metric::Pass;
 use crate::sample::Sample;
 use crate::stats::Interval;
 use crate::stats::{normal, paired};
@@ -21,11 +22,24 @@ const FEW: f64 = 5.0;
 
 /// The effect between the first and the last weighed version along the line of first parents: from readings taken side
 /// by side or, where there are too few, from the levels of both.
+///
+/// Versions with the same artefacts do not differ, whatever their readings say. Only the cost of building them can.
 pub(super) fn overall_effect(
     graph: &Graph,
     gathered: &GatheredSeries,
     judged: &JudgedSeries,
 ) -> Option<VersionEffect> {
+    let effect = effect_of_ends(graph, gathered, judged)?;
+    let root =
+        |version: usize| gathered.reads.iter().find(|read| read.version == version).map(|read| read.root);
+    let measured = !gathered.exact && gathered.metric.pass != Pass::Build && !gathered.own_series;
+    match measured && root(effect.from) == root(effect.to) {
+        true => Some(VersionEffect { interval: None, surely: false, same_artefacts: true, ..effect }),
+        false => Some(effect),
+    }
+}
+
+fn effect_of_ends(graph: &Graph, gathered: &GatheredSeries, judged: &JudgedSeries) -> Option<VersionEffect> {
     let last = gathered.points.last()?;
     let line = graph.line_to(last.version);
     let place = gathered.points.iter().position(|point| line.contains(&point.version))?;
@@ -35,8 +49,15 @@ pub(super) fn overall_effect(
     }
     let (from, to) = (first.version, last.version);
     let ratio = if first.value == last.value { 1.0 } else { last.value / first.value };
-    let without_interval =
-        |surely: bool| VersionEffect { from, to, ratio, interval: None, surely, levels: None };
+    let without_interval = |surely: bool| VersionEffect {
+        from,
+        to,
+        ratio,
+        interval: None,
+        surely,
+        levels: None,
+        same_artefacts: false,
+    };
     if gathered.exact {
         return Some(without_interval(first.value != last.value));
     }
@@ -73,6 +94,7 @@ pub(super) fn overall_effect(
             interval: Some(effect.interval),
             surely,
             levels: None,
+            same_artefacts: false,
         });
     }
     let of_levels = of_levels(judged, from, to, |interval| beyond(interval, gathered, first.value));
@@ -160,6 +182,7 @@ impl LevelDifference {
             interval: (!self.drifts).then_some(interval),
             surely: beyond && self.agrees(),
             levels: Some(self.levels),
+            same_artefacts: false,
         })
     }
 

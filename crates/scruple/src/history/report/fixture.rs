@@ -345,7 +345,15 @@ fn series(versions: &[Version], plan: &SeriesPlan<'_>, arms: &mut Vec<Arm>) -> S
         let (low, high) = (ratio * (1.0 - plan.noise), ratio * (1.0 + plan.noise));
         let interval = (!plan.exact).then_some(Interval { low, high, level: 0.95 });
         let surely = interval.map_or(ratio != 1.0, |interval| !interval.contains(1.0));
-        VersionEffect { from: first.version, to: last.version, ratio, interval, surely, levels: None }
+        VersionEffect {
+            from: first.version,
+            to: last.version,
+            ratio,
+            interval,
+            surely,
+            levels: None,
+            same_artefacts: false,
+        }
     });
     Series {
         subject: plan.subject.to_owned(),

@@ -212,6 +212,7 @@ pub(crate) fn verdict(series: &Series, whole: &VersionEffect) -> (&'static str, 
     let nothing = whole.interval.is_some_and(|i| away(i).into_iter().all(|away| away < ROUNDS_AWAY));
     match (whole.surely, is_better(series, whole.ratio)) {
         _ if nothing => ("same", None),
+        _ if whole.same_artefacts => ("same binary", None),
         (true, better) => (direction(series, whole.ratio), better),
         (false, None) if series.exact => ("same", None),
         (false, _) if series.shifting => ("counts shifted", None),
@@ -401,11 +402,21 @@ mod tests {
     fn no_change_and_no_sure_change_have_different_words() {
         let series = rich().judgement.series;
         let interval = Some(Interval { low: 0.8, high: 1.1, level: 0.95 });
-        let whole = |ratio, surely| VersionEffect { from: 0, to: 34, ratio, interval, surely, levels: None };
+        let whole = |ratio, surely| VersionEffect {
+            from: 0,
+            to: 34,
+            ratio,
+            interval,
+            surely,
+            levels: None,
+            same_artefacts: false,
+        };
         assert_eq!(verdict(&series[3], &whole(1.0, false)), ("same", None));
         assert_eq!(verdict(&series[1], &whole(1.0, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, false)), ("no sure change", None));
         assert_eq!(verdict(&series[1], &whole(0.9, true)), ("faster", Some(true)));
+        let same = VersionEffect { same_artefacts: true, ..whole(0.9, false) };
+        assert_eq!(verdict(&series[1], &same), ("same binary", None));
         let few = VersionEffect { interval: None, ..whole(0.9, false) };
         let mut unsure = series[1].clone();
         assert_eq!(verdict(&unsure, &few), ("no sure change", None));
