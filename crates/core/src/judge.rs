@@ -12,7 +12,7 @@ mod process_groups;
 mod rows;
 pub mod shared_core;
 
-pub use between_runs::waiting_share;
+pub use between_runs::{possible_waiting_share, waiting_share};
 pub use fits::{GrowthFit, families_by, fits, trailing_number};
 pub use node_replicates::{Nodes, over_nodes};
 pub use process_groups::Groups;

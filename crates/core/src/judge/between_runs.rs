@@ -70,6 +70,14 @@ pub fn waiting_share(arm: &Arm) -> Option<f64> {
     share_of_wall(arm, "time.wait")
 }
 
+/// The largest share of wall time that the arm may have spent waiting for a core because of other programs, by the
+/// account of the whole machine; `None` where that is not known, or where the program itself kept half of the `cores`
+/// busy, so that its own threads may have waited for each other.
+pub fn possible_waiting_share(arm: &Arm, cores: u32) -> Option<f64> {
+    let own = share_of_wall(arm, "time.cpu")?;
+    share_of_wall(arm, "time.contended").filter(|_| own < f64::from(cores.max(1)) / 2.0)
+}
+
 fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
     let (wall, wait) = (arm.sample("time.wall")?, arm.sample(key)?);
     if wait.blocks != wall.blocks {

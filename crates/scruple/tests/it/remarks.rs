@@ -52,6 +52,24 @@ fn a_share_of_time_spent_waiting_for_a_core() {
 }
 
 #[test]
+fn a_share_of_time_that_several_processes_may_have_waited_for_a_core() {
+    let several = |pressure: f64, cpu: f64| {
+        let arm = arm(1.0, 2).absent("timing", "time.wait", "other threads or processes ran");
+        arm.with("timing", "time.cpu", move |_| cpu).with("timing", "time.contended", move |_| pressure)
+    };
+    assert_eq!(
+        remarks(arm(1.0, 1), several(4e6, 1e6)),
+        [
+            "waiting: the machine is busy: ‘new’ may have spent up to 78 % of its wall time waiting for a core, so trust \
+             cpu time more"
+        ]
+    );
+    // Little pressure, and pressure that the program may cause itself, say nothing about other programs.
+    assert_eq!(remarks(arm(1.0, 1), several(1e6, 1e6)), Vec::<String>::new());
+    assert_eq!(remarks(arm(1.0, 1), several(4e6, 1e9)), Vec::<String>::new());
+}
+
+#[test]
 fn a_first_run_much_slower_than_the_rest() {
     let slow = || arm(1.0, 2).with("timing", "time.wall", |launch| if launch == 0 { 5e7 } else { 5e6 });
     let waiting = slow().with("timing", "time.wait", |launch| if launch == 0 { 4.5e7 } else { 0.0 });

@@ -5,6 +5,10 @@ use scruple_core::judge;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::Role;
 
+/// The share of wall time that a program with several threads or processes may have waited for a core, from which a
+/// remark says so. It is higher than for measured waiting, because it is only an upper bound.
+const MUCH_WAITING: f64 = 0.5;
+
 impl CommandPasses {
     pub(crate) fn remark_on_outputs(&mut self) {
         let subjects: Vec<usize> =
@@ -70,7 +74,25 @@ impl CommandPasses {
                 "waiting",
                 format!("the machine is busy: ‘{name}’ spent {share} of its wall time waiting for a core, so trust cpu time more"),
             );
+        } else if let Some((name, share)) = self.possibly_waiting() {
+            let share = scruple_core::unit::share(share);
+            self.run.warn(
+                "waiting",
+                format!("the machine is busy: ‘{name}’ may have spent up to {share} of its wall time waiting for a core, so trust cpu time more"),
+            );
         }
+    }
+
+    /// Returns the arm that may have waited longest for a core, and the largest share of its wall time, of the arms with
+    /// several threads or processes, whose waiting the kernel does not keep; `None` if that is not much.
+    fn possibly_waiting(&self) -> Option<(String, f64)> {
+        let cores = self.run.provenance.cores;
+        self.run
+            .arms_of(Role::Subject)
+            .filter(|arm| judge::waiting_share(arm).is_none())
+            .filter_map(|arm| Some((arm.name.clone(), judge::possible_waiting_share(arm, cores)?)))
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .filter(|(_, share)| *share > MUCH_WAITING)
     }
 
     /// Adds a remark if the first launch is much slower than the rest, because it then usually read files that later
