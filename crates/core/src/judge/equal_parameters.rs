@@ -3,6 +3,7 @@
 use super::Pair;
 use crate::run::Run;
 use crate::subject::{Arm, Parameter, Role};
+use std::collections::HashMap;
 
 /// The pairs of a run in which several commands, or the values of one textual parameter, were weighed at several values
 /// of other parameters: each arm is compared with the first one that has the same values. Empty for other runs.
@@ -27,10 +28,13 @@ pub(super) fn pairs(run: &Run) -> Vec<Pair<'_>> {
 
 /// Groups arms with equal parameters, in the order of the run; the parameter `but` is ignored.
 fn grouped<'a>(subjects: &[&'a Arm], but: Option<&String>) -> Vec<Vec<&'a Arm>> {
-    let params = |arm: &'a Arm| arm.params.iter().filter(|(name, _)| Some(*name) != but).collect::<Vec<_>>();
     let mut groups: Vec<Vec<&'a Arm>> = Vec::new();
+    let mut places: HashMap<Vec<(&str, String)>, usize> = HashMap::new();
     for arm in subjects {
-        match groups.iter_mut().find(|group| params(group[0]) == params(arm)) {
+        let params = arm.params.iter().filter(|(name, _)| Some(*name) != but);
+        let params = params.map(|(name, value)| (name.as_str(), format!("{value:?}"))).collect();
+        let place = *places.entry(params).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some(group) => group.push(arm),
             None => groups.push(vec![arm]),
         }

@@ -37,7 +37,7 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The formats in which any run can be written, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
@@ -74,6 +74,8 @@ pub struct Report<'a> {
     /// How far the nodes of a farm agree about each comparison that several nodes have measured, by its index in
     /// `judged`.
     pub over_nodes: BTreeMap<usize, OverNodes>,
+    /// The indices in `judged` of the comparisons of each arm.
+    by_arm: HashMap<String, Vec<usize>>,
 }
 
 impl<'a> Report<'a> {
@@ -103,13 +105,20 @@ impl<'a> Report<'a> {
             false => shown.clone(),
         };
         let fits = judge::fits(&subjects, &fitted, run.terms.level, |arm, key| counted(run, arm, key));
+        let mut by_names: HashMap<(&str, &str), &Pair<'_>> = HashMap::new();
+        for pair in pairs {
+            by_names.entry((&pair.arm.name, &pair.reference.name)).or_insert(pair);
+        }
         let agreement = |judged: &Judged| {
-            let of =
-                |pair: &&Pair<'_>| pair.arm.name == judged.arm && pair.reference.name == judged.reference;
-            judge::over_nodes(pairs.iter().find(of)?, &judged.metric, run.terms.level)
+            let pair = by_names.get(&(judged.arm.as_str(), judged.reference.as_str()))?;
+            judge::over_nodes(pair, &judged.metric, run.terms.level)
         };
         let over_nodes = judged.iter().enumerate().filter_map(|(at, judged)| Some((at, agreement(judged)?)));
         let over_nodes = over_nodes.collect();
+        let mut by_arm: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, one) in judged.iter().enumerate() {
+            by_arm.entry(one.arm.clone()).or_default().push(at);
+        }
         let side_by_side = pairs.iter().all(|pair| pair.paired);
         let mut report = Report {
             run,
@@ -122,6 +131,7 @@ impl<'a> Report<'a> {
             loads: None,
             environments,
             over_nodes,
+            by_arm,
         };
         report.checked = report.check(limits, pairs);
         report
@@ -197,7 +207,7 @@ impl<'a> Report<'a> {
 
     /// Returns the comparison of an arm with the reference in one metric.
     pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
-        self.judged.iter().find(|judged| judged.arm == arm && judged.metric == key)
+        self.by_arm.get(arm)?.iter().map(|at| &self.judged[*at]).find(|judged| judged.metric == key)
     }
 
     /// Returns what a reader of two stored runs must know before any figure.

@@ -21,6 +21,7 @@ use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
 use scruple_core::verdict::{Direction, Verdict};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -204,8 +205,9 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
     });
     let decimals = scale.as_ref().map_or(0, |scale| common_decimals(scale, &arms));
     let range = block_characters::common_range(arms.iter().map(|(_, sample, _)| sample.readings.as_slice()));
-    let reference =
-        |arm: &Arm| report.judged.iter().any(|judged| judged.metric == key && judged.reference == arm.name);
+    let of_metric = report.judged.iter().filter(|judged| judged.metric == key);
+    let references: HashSet<&str> = of_metric.map(|judged| judged.reference.as_str()).collect();
+    let reference = |arm: &Arm| references.contains(arm.name.as_str());
     let rows = arms
         .iter()
         .map(|(arm, sample, estimate)| {

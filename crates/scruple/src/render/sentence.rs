@@ -13,10 +13,11 @@ use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 
 /// Writes one sentence for each arm that was compared.
 pub(crate) fn verdicts(report: &Report<'_>) -> Vec<String> {
+    let headlines = judge::headlines(&report.judged, &report.shown);
     report
         .run
         .arms_of(Role::Subject)
-        .filter_map(|arm| Some((arm, judge::headline(&report.judged, &report.shown, &arm.name)?)))
+        .filter_map(|arm| Some((arm, *headlines.get(arm.name.as_str())?)))
         .map(|(arm, judged)| sentence(report, arm, judged))
         .collect()
 }
