@@ -15,6 +15,8 @@ pub(crate) struct Ruler<'a> {
     axis: &'a Axis,
     low: f64,
     high: f64,
+    /// The lowest value, without the room below it.
+    least: f64,
 }
 
 /// A round value that is labelled beside an axis.
@@ -32,7 +34,7 @@ impl<'a> Ruler<'a> {
     /// Creates a ruler that shows values from `low` to `high`, extended at both ends by the shares of the span in
     /// `room`.
     pub(crate) fn new(axis: &'a Axis, (low, high): (f64, f64), room: (f64, f64)) -> Ruler<'a> {
-        let ruler = Ruler { axis, low: 0.0, high: 1.0 };
+        let ruler = Ruler { axis, low: 0.0, high: 1.0, least: low };
         let (low, high) = (ruler.transformed(low), ruler.transformed(high));
         let span = match high - low {
             span if span > 0.0 && span.is_finite() => span,
@@ -162,8 +164,10 @@ impl<'a> Ruler<'a> {
     fn even(&self, low: f64, high: f64, text: impl Fn(f64, f64) -> String) -> Vec<Tick> {
         let values = even(low, high, MOST, if self.axis.whole { 1.0 } else { 0.0 });
         let step = if values.len() > 1 { values[1] - values[0] } else { high - low };
+        // Of things that are counted, there is none in the room below the first.
         let each = values
             .iter()
+            .filter(|value| !self.axis.whole || **value >= self.least)
             .enumerate()
             .map(|(index, value)| self.tick(*value, text(*value, step), index % 2 == 1));
         each.collect()
@@ -330,6 +334,15 @@ mod tests {
                 texts.dedup();
                 assert_eq!(texts.len(), ticks.len(), "{axis:?} {low} {high}: {ticks:?}");
             }
+        }
+    }
+
+    #[test]
+    fn counted_things_have_no_label_below_the_first() {
+        let axis = Axis::counted("reading");
+        for last in [2.0, 10.0, 40.0, 300.0] {
+            let ticks = Ruler::new(&axis, (1.0, last), (0.03, 0.03)).ticks();
+            assert!(ticks.len() > 1 && ticks.iter().all(|tick| tick.text != "0"), "{last}: {ticks:?}");
         }
     }
 
