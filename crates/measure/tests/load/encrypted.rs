@@ -10,6 +10,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub struct Encrypted {
     pub address: SocketAddr,
@@ -71,6 +72,26 @@ fn encrypted_as(
 fn target(address: SocketAddr, trust: Trust) -> Target {
     let (target, _) = Target::parse(&format!("https://localhost:{}/", address.port())).expect("a target");
     Target { tls: Some(trust), ..target }
+}
+
+#[test]
+fn every_connection_completes_its_handshake() {
+    let (begun, answering) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let counts = (Arc::clone(&begun), Arc::clone(&answering));
+    let server = encrypted(&[], move |mut stream| {
+        counts.0.fetch_add(1, Ordering::SeqCst);
+        if servers::request(&mut stream) {
+            counts.1.fetch_add(1, Ordering::SeqCst);
+            let _ = stream.write_all(HELLO).and_then(|()| stream.flush());
+            while servers::request(&mut stream) {
+                let _ = stream.write_all(HELLO).and_then(|()| stream.flush());
+            }
+        }
+    });
+    let (target, _) = Target::parse(&format!("https://{}/", server.address)).expect("a target");
+    let target = Target { tls: Some(Trust::Anyone), ..target };
+    assert_eq!(load(&target, &small()).expect("a run").counts.answered, 100);
+    assert_eq!((begun.load(Ordering::SeqCst), answering.load(Ordering::SeqCst)), (4, 4));
 }
 
 #[test]

@@ -200,10 +200,14 @@ fn unreachable(address: &Address, error: &std::io::Error) -> LoadError {
     }
 }
 
-/// The first address that accepts a connection.
+/// The first address that accepts a connection. With TLS the last address is not tried: a server would report a
+/// handshake that has failed, and the first turn finds out as well.
 fn reachable(target: &Target) -> Result<Address, LoadError> {
     let mut refused = None;
-    for address in &target.addresses {
+    for (index, address) in target.addresses.iter().enumerate() {
+        if target.tls.is_some() && index + 1 == target.addresses.len() {
+            return Ok(address.clone());
+        }
         match super::socket::accepts(address, Duration::from_secs(5)) {
             Ok(()) => return Ok(address.clone()),
             Err(error) => {

@@ -169,6 +169,7 @@ fn unreachable(
         (None, None) if class == Failure::Tls => {
             ": the server did not complete the handshake; does it speak TLS there?".to_owned()
         }
+        (None, None) if class == Failure::Refused => "; is the server running?".to_owned(),
         (None, None) => String::new(),
     };
     LoadError::Unreachable { address: shared.address.to_string(), class, detail }
