@@ -86,6 +86,12 @@ impl Repository {
         self.ask(["rev-parse", "--verify", "--end-of-options", &format!("{revision}^{{commit}}")])
     }
 
+    /// Whether the repository has no commit that a name leads to.
+    pub fn is_empty(&self) -> bool {
+        let refs = || self.ask(["for-each-ref", "--count=1"]);
+        self.commit("HEAD").is_err() && refs().is_ok_and(|refs| refs.is_empty())
+    }
+
     /// Returns the output of git for these arguments.
     pub fn ask<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Result<String, GitError> {
         self.ask_with(words, &[], None)

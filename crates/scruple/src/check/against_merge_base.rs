@@ -78,8 +78,10 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let has_absolute_limit = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.bound.is_relative()))
         || config.limits(&[]).map_or(true, |all| all.iter().any(|one| !one.bound.is_relative()));
     if built.same_build && !has_absolute_limit {
-        context.not_measured =
-            built.remarks.iter().find(|(code, _)| *code == "same-build").map(|(_, text)| text.clone());
+        let (same, others): (Vec<_>, Vec<_>) =
+            built.remarks.iter().partition(|(code, _)| *code == "same-build");
+        let texts: Vec<&str> = same.into_iter().chain(others).map(|(_, text)| text.as_str()).collect();
+        context.not_measured = Some(texts.join("; "));
         return conclude(&[], &rules, context, &args.results);
     }
     let (commits, remarks) = (built.commits.clone(), built.remarks);
@@ -141,10 +143,13 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
     }
     let repository = Repository::at(Path::new(place));
     MAIN.iter().find(|name| repository.commit(name).is_ok()).map(|name| (*name).to_owned()).ok_or_else(|| {
-        Fault::usage(format!(
-            "‘{place}’ has none of the branches {}: name the one to compare with, such as --base develop",
-            MAIN.join(", ")
-        ))
+        Fault::usage(match repository.is_empty() {
+            true => format!("‘{place}’ has no commits yet"),
+            false => format!(
+                "‘{place}’ has none of the branches {}: name the one to compare with, such as --base develop",
+                MAIN.join(", ")
+            ),
+        })
     })
 }
 

@@ -175,6 +175,7 @@ fn selection(args: &TakeArgs, configured: Option<String>) -> Result<VersionSelec
         since: select.since.clone(),
         until: select.until.clone(),
         commits,
+        beyond_shallow: false,
     })
 }
 

@@ -28,6 +28,8 @@ pub struct VersionSelection {
     pub until: Option<String>,
     /// Selects these commits and no others.
     pub commits: Vec<String>,
+    /// Whether the range may continue before the end of a shallow clone.
+    pub beyond_shallow: bool,
 }
 
 /// A selected version and the tree that it is built from.
@@ -76,7 +78,9 @@ impl VersionSelection {
         let tags = tags(source)?;
         let mut all: Vec<SelectedVersion> =
             answer.split('\x1e').filter_map(|line| selected(line.trim_start_matches('\n'), &tags)).collect();
-        check_depth(source, &all)?;
+        if !self.beyond_shallow {
+            check_depth(source, &all)?;
+        }
         if !chosen.is_empty() {
             let chosen: HashSet<&String> = chosen.iter().collect();
             all.retain(|one| chosen.contains(&one.version.commit));
@@ -138,17 +142,12 @@ impl VersionSelection {
 /// Returns an error if a shallow clone cuts the range off. Its oldest commit would otherwise appear to be the first
 /// one.
 fn check_depth(source: &Source, all: &[SelectedVersion]) -> Result<(), Fault> {
-    if !source.shallow {
-        return Ok(());
-    }
-    let cut = std::fs::read_to_string(source.common.join("shallow")).unwrap_or_default();
-    let cut: HashSet<&str> = cut.lines().collect();
-    match all.iter().find(|one| cut.contains(one.version.commit.as_str())) {
+    match source.first_end(all.iter().map(|one| one.version.commit.as_str())) {
         None => Ok(()),
-        Some(one) => Err(Fault::usage(format!(
+        Some(end) => Err(Fault::usage(format!(
             "‘{}’ is a shallow clone that ends at {}, inside the range: `git fetch --unshallow` gets the rest, or name a range above it",
             source.place,
-            one.version.short()
+            &end[..10.min(end.len())]
         ))),
     }
 }
@@ -160,7 +159,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedV
         commit: (*commit).to_owned(),
         parents: parents.split_whitespace().map(str::to_owned).collect(),
         follows: Vec::new(),
-        title: (*title).to_owned(),
+        title: shortened(title),
         author: (*author).to_owned(),
         time: time.parse::<i64>().unwrap_or(0) * 1000,
         tags: tags.get(*commit).cloned().unwrap_or_default(),
@@ -172,6 +171,17 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedV
         left_out: 0,
     };
     Some(SelectedVersion { version, tree: (*tree).to_owned(), left_out: Vec::new() })
+}
+
+/// The number of characters of a title from which it is shortened.
+const LONG_TITLE: usize = 200;
+
+/// Returns the beginning of a title that is too long for tables and lines of progress.
+fn shortened(title: &str) -> String {
+    match title.char_indices().nth(LONG_TITLE) {
+        Some((end, _)) => format!("{}…", title[..end].trim_end()),
+        None => title.to_owned(),
+    }
 }
 
 /// Returns the tags of each commit. An annotated tag is an object of its own, which refers to the commit.
@@ -187,4 +197,17 @@ fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_title_is_shortened_between_characters() {
+        assert_eq!(shortened("Fix it"), "Fix it");
+        let long = shortened(&"é".repeat(10_000));
+        assert_eq!(long.chars().count(), LONG_TITLE + 1);
+        assert!(long.ends_with("é…"));
+    }
 }

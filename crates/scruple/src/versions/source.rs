@@ -5,6 +5,7 @@ use super::build_process::{BuildLauncher, BuildProgram};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{GitError, Repository};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -141,6 +142,9 @@ impl Source {
 
     /// Creates the error for an unknown revision.
     pub fn unknown(&self, revision: &str) -> Fault {
+        if self.repository.is_empty() {
+            return Fault::usage(format!("‘{}’ has no commits yet", self.place));
+        }
         let advice = match self.shallow {
             true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
             false => "`git log` and `git tag` list what there is".to_owned(),
@@ -148,19 +152,39 @@ impl Source {
         Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
     }
 
+    /// Returns the first of these commits at which a shallow clone ends.
+    pub fn first_end<'a>(&self, commits: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+        if !self.shallow {
+            return None;
+        }
+        let ends = std::fs::read_to_string(self.common.join("shallow")).unwrap_or_default();
+        let ends: HashSet<&str> = ends.lines().collect();
+        commits.into_iter().find(|commit| ends.contains(commit))
+    }
+
     /// Returns the id of the commit from which this branch, or else this revision, and HEAD have diverged.
+    ///
+    /// In a shallow clone a commit that both have may be older than that one. It certainly is the one if it is the
+    /// revision itself, or if the clone has all commits since.
     pub fn merge_base(&self, revision: &str) -> Result<String, Fault> {
         // If a tag has the name of a branch, git takes the name for the tag.
         let branches = ["refs/heads", "refs/remotes"].map(|kind| format!("{kind}/{revision}"));
         let branch = branches.iter().find_map(|branch| self.repository.commit(branch).ok());
         let commit = branch.map_or_else(|| self.commit(revision), Ok)?;
-        self.repository.ask(["merge-base", &commit, "HEAD"]).map_err(|_| {
-            let advice = match self.shallow {
-                true => "the clone is shallow: `git fetch --unshallow` gets the rest",
-                false => "name a revision instead",
-            };
+        let shallow = "the clone is shallow: `git fetch --unshallow` gets the rest";
+        let base = self.repository.ask(["merge-base", &commit, "HEAD"]).map_err(|_| {
+            let advice = if self.shallow { shallow } else { "name a revision instead" };
             Fault::usage(format!("‘{revision}’ and HEAD have no commit in common: {advice}"))
-        })
+        })?;
+        let since = [&format!("{base}..{commit}"), &format!("{base}..HEAD")].map(|range| self.members(range));
+        let [theirs, ours] = since;
+        let since: Vec<String> = theirs?.into_iter().chain(ours?).collect();
+        match base != commit && self.first_end(since.iter().map(String::as_str)).is_some() {
+            true => Err(Fault::usage(format!(
+                "the commit in which ‘{revision}’ and HEAD have diverged is not certain: {shallow}"
+            ))),
+            false => Ok(base),
+        }
     }
 
     /// Returns the ids of the commits of a range, or of a single commit if the text is not a range.

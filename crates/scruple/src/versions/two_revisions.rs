@@ -6,7 +6,7 @@ use super::source::Source;
 use super::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
-use crate::git::Repository;
+use crate::git::{self, Repository};
 use crate::store::add_readings;
 use scruple_core::harmless_text::plain;
 use scruple_core::history::Acceptance;
@@ -126,10 +126,13 @@ pub fn choose(
     };
     match revisions.other {
         Some(_) => remarks.extend(source.remarks.clone()),
-        None => remarks.extend(untracked(&source, &revisions.written)),
+        None => {
+            remarks.extend(untracked(&source, &revisions.written));
+            remarks.extend(changed_submodules(&source));
+        }
     }
     let end = if revisions.other.is_some() { other.1.clone() } else { head };
-    let accepted = accepted(&source, &reference.1, &end)?;
+    let accepted = accepted(&source, &reference.1, &end, &mut remarks)?;
     Ok(ChosenVersions { builder, versions: [reference, other], uncommitted, accepted, remarks })
 }
 
@@ -226,6 +229,28 @@ fn untracked(source: &Source, written: &[PathBuf]) -> Option<(&'static str, Stri
     Some(("untracked", text))
 }
 
+/// Returns a remark about submodules with changes of their own that are not committed. Git records only the commit of
+/// a submodule, so these changes are not built. Git is asked in each submodule, because it would otherwise run there
+/// with the settings of the submodule.
+fn changed_submodules(source: &Source) -> Option<(&'static str, String)> {
+    let answer = source.repository.ask(["ls-files", "--stage", "-z"]).unwrap_or_default();
+    let is_changed = |name: &&str| {
+        let folder = source.repository.folder().join(name);
+        folder.join(".git").exists() && git::state(&folder).is_some_and(|state| state.dirty)
+    };
+    let modules = answer.split('\0').filter_map(|line| line.strip_prefix("160000 ")?.split_once('\t'));
+    let names = modules.map(|(_, name)| name).filter(is_changed);
+    let names: Vec<String> = names.map(|name| format!("‘{}’", plain(name))).collect();
+    let has = if names.len() == 1 { "has" } else { "have" };
+    (!names.is_empty()).then(|| {
+        let text = format!(
+            "{} {has} changes that are not committed in the submodule, so they are not part of the working tree here",
+            names.join(", ")
+        );
+        ("submodule", text)
+    })
+}
+
 /// Whether two launches differ in anything other than their artefacts.
 fn other_launch(pair: &[Prepared]) -> bool {
     let [old, new] = pair else { return true };
@@ -256,13 +281,30 @@ pub fn changed(repository: &Repository, old: &str, new: &str) -> Vec<String> {
     answer.split('\0').filter(|name| !name.is_empty()).map(plain).collect()
 }
 
-/// Returns the changes that commits after the reference, up to the end, declare as intended.
-fn accepted(source: &Source, reference: &str, end: &str) -> Result<Vec<Acceptance>, Fault> {
+/// Returns the changes that commits after the reference, up to the end, declare as intended. Adds a remark if a shallow
+/// clone may lack some of these commits.
+fn accepted(
+    source: &Source,
+    reference: &str,
+    end: &str,
+    remarks: &mut Remarks,
+) -> Result<Vec<Acceptance>, Fault> {
     let range = format!("{reference}..{end}");
-    if source.members(&range)?.is_empty() {
+    let members = source.members(&range)?;
+    if members.is_empty() {
         return Ok(Vec::new());
     }
-    let all = VersionSelection { range: Some(range), ..VersionSelection::default() }.versions(source)?;
+    if let Some(cut) = source.first_end(members.iter().map(String::as_str)) {
+        let text = format!(
+            "the clone is shallow and ends at {}: changes that earlier commits accept are not known (`git fetch \
+             --unshallow`)",
+            &cut[..10.min(cut.len())]
+        );
+        remarks.push(("shallow", text));
+    }
+    let selection =
+        VersionSelection { range: Some(range), beyond_shallow: true, ..VersionSelection::default() };
+    let all = selection.versions(source)?;
     Ok(all.into_iter().flat_map(|one| one.version.accepted).collect())
 }
 

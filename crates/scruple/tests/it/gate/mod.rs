@@ -1,6 +1,7 @@
 //! `scruple check`: what decides, its exit codes, and the files it writes.
 
 mod jobs;
+mod repositories;
 
 use crate::fake::fake;
 use crate::load::{script, windows};
@@ -22,37 +23,6 @@ fn scripted(place: &Place, old: Arm, new: Arm, words: &[&str]) -> Answer {
 fn gate(place: &Place, words: &[&str]) -> Answer {
     let all = [&["check", "--repo", "repo", "--no-store", "-r", "15", "--gate", "malloc"], &BUILD[..], words];
     place.run([&all.concat()[..], &["--", "./app"]].concat())
-}
-
-#[test]
-fn nobody_is_advised_to_commit_the_files_that_scruple_writes() {
-    let place = Place::new();
-    Repository::new(&place, "repo").commit_allocations([1, 2]);
-    let check = |store: &str| {
-        let words =
-            ["check", "--repo", "repo", "--base", "HEAD~1", "--export", "repo/check.md", "--store", store];
-        let words =
-            words.iter().chain(&["-r", "3", "--gate", "malloc"]).chain(&BUILD).chain(&["--", "./app"]);
-        place.run(words).unwrapped()
-    };
-    for _ in 0..2 {
-        let shown = check("repo/kept.db");
-        assert!(shown.contains("What decides here") && !shown.contains("git add"), "{shown}");
-    }
-    let shown = check("other.db");
-    assert!(shown.contains("‘kept.db’ is not tracked by git"), "{shown}");
-}
-
-#[test]
-fn the_base_is_the_branch_also_if_a_tag_has_its_name() {
-    let place = Place::new();
-    let repository = Repository::new(&place, "repo");
-    repository.commit_allocations([2, 1]);
-    repository.git(&["branch", "trunk"]);
-    repository.git(&["tag", "trunk", "HEAD~1"]);
-    repository.commit_allocations([2]);
-    let answer = gate(&place, &["--base", "trunk"]);
-    assert_eq!(answer.code, 1, "more than on the branch, as much as at the tag: {}", answer.exchange());
 }
 
 fn bytes(arm: Arm, bytes: f64) -> Arm {
