@@ -159,9 +159,10 @@ const REPLACED: f64 = 0.5;
 
 impl FunctionDifference {
     /// Returns the parts as they are reported, the largest first. A removed call and the call that replaced it are one
-    /// part, whose size is the sum of both.
+    /// part, whose size is the sum of both. So are more calls of a function and what is cheaper within that function, or
+    /// fewer calls and what is dearer.
     pub fn reported(&self) -> Vec<DifferencePart> {
-        let mut rest = self.parts.clone();
+        let mut rest = with_callees(&self.parts);
         let mut parts = Vec::new();
         let is_only = |part: &DifferencePart| {
             self.parts.iter().filter(|other| other.kind == part.kind && other.site == part.site).count() == 1
@@ -205,6 +206,33 @@ impl FunctionDifference {
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
     }
+}
+
+/// Adds what appears within a called function to the part of its calls, where the two cancel out for the most part: the
+/// calls that one program makes more often cost another amount than the mean of all.
+fn with_callees(parts: &[DifferencePart]) -> Vec<DifferencePart> {
+    let within = |callee: &Option<String>| -> f64 {
+        let inside = parts.iter().filter(|part| part.site.is_some() && part.site == *callee);
+        inside.map(|part| part.delta).sum()
+    };
+    let is_joined = |part: &DifferencePart| {
+        let inside = within(&part.callee);
+        let sum = (part.delta + inside).abs();
+        part.kind == PartKind::Calls
+            && part.site.is_none()
+            && part.delta * inside < 0.0
+            && sum <= REPLACED * part.delta.abs().min(inside.abs())
+    };
+    let joined: Vec<&DifferencePart> = parts.iter().filter(|part| is_joined(part)).collect();
+    let is_left =
+        |part: &&DifferencePart| part.site.is_none() || !joined.iter().any(|calls| calls.callee == part.site);
+    let with_callee = |part: &DifferencePart| match joined.iter().any(|calls| std::ptr::eq(*calls, part)) {
+        true => DifferencePart { delta: part.delta + within(&part.callee), ..part.clone() },
+        false => part.clone(),
+    };
+    let mut all: Vec<DifferencePart> = parts.iter().filter(is_left).map(with_callee).collect();
+    sorting::by(&mut all, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
+    all
 }
 
 /// Makes one part of what costs more in the second program, and of what that replaces.

@@ -205,6 +205,25 @@ fn a_call_that_replaced_another_is_reported_together_with_it() {
 }
 
 #[test]
+fn further_calls_that_cost_less_than_the_mean_count_with_their_own_cost() {
+    let first = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "grow", 10, 50), (3, "copy", 10, 100_000)];
+    let second =
+        [(0, "main", 1, 10), (1, "parse", 100, 900), (2, "grow", 110, 550), (3, "copy", 10, 100_000)];
+    let found = explained(&tree(&first), &tree(&second), &["parse"]);
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.delta), ("parse", 400.0), "{found:#?}");
+    let parts: Vec<_> = row.reported().into_iter().map(|part| (part.kind, part.callee, part.delta)).collect();
+    let calls = (PartKind::Calls, Some("grow".to_owned()), 500.0);
+    assert_eq!(parts, [calls, (PartKind::Own, None, -100.0)], "{row:#?}");
+    // What is within the function remains a part of its own if it is not the reason why its calls cost less.
+    let second =
+        [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "grow", 10, 50), (3, "copy", 20, 200_000)];
+    let found = explained(&tree(&first), &tree(&second), &["parse"]);
+    let part = &found.rows[0].reported()[0];
+    assert_eq!((part.site.as_deref(), part.delta), (Some("grow"), 100_000.0), "{found:#?}");
+}
+
+#[test]
 fn a_renamed_function_is_known_by_its_code() {
     let mut lines = MAIN.to_vec();
     lines[2].1 = "digest";
