@@ -5,13 +5,60 @@ use scruple_core::explain::{NameBracket, NestedLetter, nested};
 /// The length up to which a name stays as it is, in characters.
 const LONG: usize = 80;
 
+/// The length from which a name without arguments and parameters is cut, and how much of its beginning and of its end
+/// remains, in characters.
+const TOO_LONG: usize = 160;
+const BEGINNING: usize = 100;
+const END: usize = 50;
+
 /// Returns the name without what makes it too long: first the template arguments within others, then the parameters, then
-/// all template arguments.
+/// all template arguments, then the middle. Of a name of C++ that could not be demangled, the path remains.
 pub fn short(name: &str) -> String {
+    let path = path_of_mangled(name);
+    let name = path.as_deref().unwrap_or(name);
     let fits = |name: &String| name.chars().count() <= LONG;
     let forms = [(usize::MAX, true), (1, true), (1, false)].into_iter();
     let mut forms = forms.map(|(depth, parameters)| shortened(name, depth, parameters));
-    forms.find(fits).unwrap_or_else(|| shortened(name, 0, false))
+    forms.find(fits).unwrap_or_else(|| cut(&shortened(name, 0, false)))
+}
+
+fn cut(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= TOO_LONG {
+        return name.to_owned();
+    }
+    let [beginning, end] = [&letters[..BEGINNING], &letters[letters.len() - END..]].map(String::from_iter);
+    format!("{beginning}…{end}")
+}
+
+/// The namespaces and the name with which a mangled name of C++ begins, up to its template arguments, with the end of the
+/// mangled name: other instances have the same path. It follows <https://itanium-cxx-abi.github.io/cxx-abi/abi.html>.
+fn path_of_mangled(name: &str) -> Option<String> {
+    const LAST: usize = 8;
+    let mut rest = name.strip_prefix("_Z")?;
+    let is_nested = rest.starts_with('N');
+    rest = rest.trim_start_matches('N').trim_start_matches(['r', 'V', 'K', 'R', 'O', 'L']);
+    let mut path: Vec<&str> = Vec::new();
+    if let Some(after) = rest.strip_prefix("St") {
+        path.push("std");
+        rest = after;
+    }
+    while let Some((length, after)) =
+        rest.find(|letter: char| !letter.is_ascii_digit()).map(|at| rest.split_at(at))
+    {
+        let Some((one, after)) = length.parse().ok().and_then(|length: usize| after.split_at_checked(length))
+        else {
+            break;
+        };
+        path.push(if one.starts_with("_GLOBAL__N_") { "(anonymous namespace)" } else { one });
+        rest = after;
+        if !is_nested && path != ["std"] {
+            break;
+        }
+    }
+    let named = path.iter().any(|one| *one != "std");
+    let last: String = name.chars().skip(name.chars().count().saturating_sub(LAST)).collect();
+    named.then(|| format!("{} (…{last})", path.join("::")))
 }
 
 /// The name with template arguments down to this depth, and with or without parameters.
@@ -47,6 +94,27 @@ mod tests {
         {
             assert_eq!(short(name), name);
         }
+    }
+
+    #[test]
+    fn a_name_that_could_not_be_demangled_keeps_its_path() {
+        let mangled =
+            "_ZN2v84base17PrintCheckOperandIPKaEENSt9enable_ifIXaaaantsrSt11is_functionIT_EE5valueE4typeES7_";
+        assert_eq!(short(mangled), "v8::base::PrintCheckOperand (…typeES7_)");
+        assert_eq!(short("_ZN12_GLOBAL__N_15parseIXQ"), "(anonymous namespace)::parse (…parseIXQ)");
+        assert_eq!(short("_Z5visitIiEDTcl"), "visit (…tIiEDTcl)");
+        assert_eq!(short("_ZSt4findIXQ"), "std::find (…4findIXQ)");
+        for name in ["_Z", "_Z9", "_ZNS", "_Z99999999999999999999x", "_Zlsé"] {
+            assert_eq!(short(name), name);
+        }
+    }
+
+    #[test]
+    fn a_name_without_arguments_is_cut_in_the_middle() {
+        let long = format!("{}::last", "module::".repeat(500));
+        let name = short(&long);
+        assert_eq!(name.chars().count(), BEGINNING + END + 1);
+        assert!(name.starts_with("module::module") && name.ends_with("::last"), "{name}");
     }
 
     #[test]
