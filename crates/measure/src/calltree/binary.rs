@@ -2,11 +2,11 @@
 
 use super::demangle::demangle;
 use super::initial_data::Data;
-use super::machine_code::{Fnv, MachineCode};
+use super::machine_code::{Fnv, MachineCode, content, decodes, digest, folded};
 use super::merged_profiles::Side;
 use super::stripped::{StrippedFunction, ends};
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
-use object::{Architecture, Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
+use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_core::sorting;
 use std::cell::RefCell;
@@ -14,9 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
-/// The programs and libraries of two profiles. A file is read when one of its functions is first needed.
+/// The programs and libraries of two profiles. Only files whose digests differ are disassembled, when needed.
 #[derive(Default)]
 pub struct Binaries {
+    digests: RefCell<HashMap<String, Option<(u64, bool)>>>,
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
 }
 
@@ -38,11 +39,9 @@ const LONGEST: u64 = 1 << 13;
 
 /// A program or library that was read from disk.
 struct Binary {
-    /// The digest of the whole file.
-    digest: u64,
     /// The initial content of its data sections.
     data: Data,
-    /// Whether its code can be disassembled: only x86-64 can.
+    /// Whether its code can be disassembled.
     decodes: bool,
     /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
@@ -216,6 +215,11 @@ impl Binaries {
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
             return f64::from(u8::from(one[a.1] == other[b.1] && one[a.1] != UNKNOWN));
         }
+        let [one, other] = [a, b].map(|(side, function)| side.functions[function].offset);
+        // Two functions of one file are no versions of each other.
+        if one != other && self.same_file(a, b) == Some(true) {
+            return 0.0;
+        }
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();
             for place in side.executed[function].keys() {
@@ -241,7 +245,7 @@ impl Binaries {
             let mut code = BTreeMap::new();
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
                 let path = function.object.clone().unwrap_or_default();
-                kept.files.insert(path.clone(), (file.digest, file.decodes));
+                kept.files.extend(self.digest(&path).map(|digest| (path.clone(), digest)));
                 kept.data.entry(path).or_insert_with(|| file.data.without_variables());
                 let executed = &side.executed[index];
                 if file.decodes && !executed.is_empty() {
@@ -328,7 +332,7 @@ impl Binaries {
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
             Some(code) => code.files.get(path).copied(),
-            None => self.file(path, side).map(|file| (file.digest, file.decodes)),
+            None => self.digest(path),
         }
     }
 
@@ -343,21 +347,18 @@ impl Binaries {
         file.instruction(known.offset, known.offset.checked_add(place)?, is_bare)
     }
 
+    fn digest(&self, path: &str) -> Option<(u64, bool)> {
+        *self.digests.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(path))
+    }
+
     fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
         let mut files = self.files.borrow_mut();
         files.entry(path.to_owned()).or_insert_with(|| read(path, side).map(Rc::new)).clone()
     }
 }
 
-fn folded(value: u64) -> u32 {
-    (value ^ (value >> 32)) as u32
-}
-
 fn read(path: &str, side: &Side) -> Option<Binary> {
-    // Some formats of profiles have only the names of files, which would be sought in the current folder.
-    let data = std::fs::read(path).ok().filter(|_| path.starts_with('/'))?;
-    let mut hasher = Fnv::default();
-    hasher.write(&data);
+    let data = content(path)?;
     let file = object::File::parse(data.as_slice()).ok()?;
     let segments: Vec<(u64, Vec<u8>)> = file
         .segments()
@@ -394,9 +395,8 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
     let begin = segments.iter().map(|(begin, _)| *begin).min().unwrap_or(0);
     let end = file.segments().map(|segment| segment.address() + segment.size()).max().unwrap_or(0);
     Some(Binary {
-        digest: hasher.finish(),
         data: Data::of(&file, (begin, end)),
-        decodes: file.architecture() == Architecture::X86_64,
+        decodes: decodes(&file),
         segments,
         symbols,
         ends: ends(&file),

@@ -1,6 +1,7 @@
 //! The machine code of functions as hashes, so that it can be compared after the program's files are gone.
 
 use super::initial_data::Data;
+use object::{Architecture, Object};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
@@ -37,4 +38,29 @@ impl Hasher for Fnv {
     fn finish(&self) -> u64 {
         self.0
     }
+}
+
+/// Folds a hash to 32 bits.
+pub(super) fn folded(value: u64) -> u32 {
+    (value ^ (value >> 32)) as u32
+}
+
+/// The content of a file. Some formats of profiles have only the names of files, which would be sought in the current
+/// folder.
+pub(super) fn content(path: &str) -> Option<Vec<u8>> {
+    std::fs::read(path).ok().filter(|_| path.starts_with('/'))
+}
+
+/// The digest of a whole file, and whether its code can be disassembled.
+pub(super) fn digest(path: &str) -> Option<(u64, bool)> {
+    let data = content(path)?;
+    let mut hasher = Fnv::default();
+    hasher.write(&data);
+    let file = object::File::parse(data.as_slice()).ok()?;
+    Some((hasher.finish(), decodes(&file)))
+}
+
+/// Whether the code of a file can be disassembled: only that of x86-64 can.
+pub(super) fn decodes(file: &object::File) -> bool {
+    file.architecture() == Architecture::X86_64
 }
