@@ -43,7 +43,7 @@ static SOURCES: [(&str, Embedded); 20] = sources![
 
 /// Compiler flags. A Valgrind tool is linked statically, without the C library, at an address that programs do not
 /// use.
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 24] = [
     "-std=gnu11",
     "-O2",
     "-m64",
@@ -61,10 +61,13 @@ const FLAGS: [&str; 22] = [
     "-Wl,-Ttext-segment=0x58000000",
     "-Wl,--build-id=none",
     // See main.c and processor.c: these replace functions of Valgrind. Line and unwinding tables are not read at the program's
-    // start, checks of translated blocks are left out, and the processor executes what the core emulates slowly.
+    // start, checks and a second clean-up of translated blocks are left out, and the processor executes what the core
+    // emulates slowly.
     "-Wl,--wrap=vgModuleLocal_read_debuginfo_dwarf3",
     "-Wl,--wrap=vgModuleLocal_read_callframe_info_dwarf3",
     "-Wl,--wrap=sanityCheckIRSB",
+    "-Wl,--wrap=do_deadcode_BB",
+    "-Wl,--wrap=cprop_BB",
     "-Wl,--wrap=amd64g_dirtyhelper_AES",
     "-Wl,--wrap=h_generic_calc_GetMSBs8x16",
     "-s",
