@@ -11,7 +11,7 @@
 /* When the first run began, and this one, in nanoseconds since 1970. A file that was changed between the two is one that an
  * earlier run has left. */
 static ULong first_began, this_began;
-static HChar leftover[LONGEST_PATH];
+static HChar leftover[2 * LONGEST_PATH];
 
 void leftovers_start(ULong first, ULong this) {
     first_began = first;
@@ -20,6 +20,19 @@ void leftovers_start(ULong first, ULong this) {
 
 const HChar *first_leftover(void) {
     return leftover[0] ? leftover : NULL;
+}
+
+/* Writes the whole path of a file that a program names in an open folder. Other paths remain as they are. */
+static void join(Int folder, const HChar *path, HChar whole[2 * LONGEST_PATH]) {
+    whole[0] = 0;
+    if (folder != VKI_AT_FDCWD && path[0] != '/') {
+        HChar link[32];
+        VG_(snprintf)(link, sizeof link, "/proc/self/fd/%d", folder);
+        SSizeT length = VG_(readlink)(link, whole, LONGEST_PATH);
+        whole[length < 0 ? 0 : length] = 0;
+        if (length > 0) VG_(strcat)(whole, "/");
+    }
+    VG_(strncat)(whole, path, LONGEST_PATH - 2);
 }
 
 /* Finds out about a file by the path that the program gives, which may be no text at all. Paths are relative to a folder. */
@@ -47,7 +60,7 @@ static void look(Int folder, UWord address, Bool makes_folder) {
     if (!find(folder, path, &found) || is_of_kernel(path)) return;
     if ((found.mode & TYPE) != REGULAR && !makes_folder) return;
     ULong changed = found.ctime * 1000000000ull + found.ctime_nsec;
-    if (changed >= first_began && changed < this_began) VG_(snprintf)(leftover, sizeof leftover, "%s", path);
+    if (changed >= first_began && changed < this_began) join(folder, path, leftover);
 }
 
 /* Whether what a file held is lost when it is opened so, and nobody learns that there was one. */
@@ -58,12 +71,12 @@ static Bool empties(UWord flags) {
 /* Whoever removes a file begins without it, like the first run. */
 void leftovers_forget(UInt number, const UWord *arguments, SysRes result) {
     if (!leftover[0] || sr_isError(result)) return;
-    const HChar *removed = NULL;
+    HChar removed[2 * LONGEST_PATH] = "";
 #ifdef __NR_unlink
-    if (number == __NR_unlink) removed = (const HChar *)arguments[0];
+    if (number == __NR_unlink) join(VKI_AT_FDCWD, (const HChar *)arguments[0], removed);
 #endif
-    if (number == __NR_unlinkat) removed = (const HChar *)arguments[1];
-    if (removed && VG_(strcmp)(removed, leftover) == 0) leftover[0] = 0;
+    if (number == __NR_unlinkat) join((Int)arguments[0], (const HChar *)arguments[1], removed);
+    if (VG_(strcmp)(removed, leftover) == 0) leftover[0] = 0;
 }
 
 void leftovers_look(UInt number, const UWord *arguments) {

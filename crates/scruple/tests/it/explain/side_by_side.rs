@@ -133,6 +133,11 @@ fn files_of_earlier_launches_are_named() {
     build(&place, "other", "int main(void) { return 0; }\n");
     let answer = explain(&place, &["./other", "sh -c 'rm -f out; ./new; touch out'"]);
     assert!(!remarks(&answer).contains("finds"), "{}", answer.exchange());
+    // A path in an open folder says little without that of the folder.
+    let source = "int main(void) { if (faccessat(open(\".\", O_RDONLY), \"out\", F_OK, 0) == 0) spin(5000000); return 0; }\n";
+    build(&place, "new-at", &format!("{HEAD}{source}"));
+    let answer = explain(&place, &["./old", "./new-at"]);
+    assert!(remarks(&answer).contains("B finds ‘[place]/out’"), "{}", answer.exchange());
     // Here the file existed before the first launch, so that all launches find the same.
     place.write("out", "");
     std::thread::sleep(std::time::Duration::from_millis(100));
