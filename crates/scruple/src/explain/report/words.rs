@@ -145,7 +145,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     let delta = explanation.delta();
     let Some(row) = found.shown_rows(explanation).next() else {
         let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
-        return differs.then(|| nothing(found));
+        return differs.then(|| nothing(found, explanation));
     };
     if explanation.is_within_spread() && row.same_code != Some(false) {
         return None;
@@ -158,6 +158,9 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         false => signed(row.delta),
     };
     let surely = match () {
+        () if row.same_code == Some(true) && found.other_causes.none() && found.originates_in_script() => {
+            "The interpreter’s code is the same, so the script or its input must differ; it shows first in"
+        }
         () if row.same_code == Some(true) && found.other_causes.none() => {
             "No function’s code explains it, so the input or the state must differ; it shows first in"
         }
@@ -272,10 +275,15 @@ fn other_possible_causes(causes: &OtherCauses) -> String {
     if all.is_empty() { String::new() } else { format!(", but {}", all.join("; ")) }
 }
 
+/// Says that no function differs certainly.
+const NOTHING_BUT_VARIATION: &str = "No function differs by more than it varies from launch to launch.";
+
 /// Writes why a difference is not attributed to any function.
-fn nothing(found: &Findings) -> String {
+fn nothing(found: &Findings, explanation: &Explanation) -> String {
     let nameless = found.nameless.iter().copied().fold(0.0, f64::max);
+    let varies = !found.repeats && (explanation.is_within_spread() || explanation.delta().round() == 0.0);
     match () {
+        () if varies => NOTHING_BUT_VARIATION.to_owned(),
         () if found.is_nameless() && found.is_generated => format!(
             "Can’t tell where it comes from: {} of the instructions are of code without a name, most of it generated while \
              the program ran.",
@@ -286,7 +294,7 @@ fn nothing(found: &Findings) -> String {
              stripped have names.",
             share(nameless)
         ),
-        () if !found.repeats => "No function differs by more than it varies from launch to launch.".to_owned(),
+        () if !found.repeats => NOTHING_BUT_VARIATION.to_owned(),
         () => {
             "All of its code is the same: paths or environments of different lengths cause so small a difference."
                 .to_owned()

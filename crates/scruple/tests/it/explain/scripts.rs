@@ -107,6 +107,18 @@ fn a_script_that_executes_more_but_calls_less_in_c_is_reported() {
 }
 
 #[test]
+fn the_script_is_the_reason_why_an_interpreter_allocates_more() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    place.write("a.py", "kept = [bytearray(2000) for i in range(100)]\n");
+    place.write("b.py", "kept = [bytearray(2000) for i in range(300)]\n");
+    let answer = place.run(["explain", "--no-time", &format!("{python} a.py"), &format!("{python} b.py")]);
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("so the script or its input must differ"), "{}", answer.exchange());
+    assert!(!text.contains("the input or the state must differ"), "{}", answer.exchange());
+}
+
+#[test]
 fn a_removed_import_is_attributed_to_the_importing_module() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();

@@ -71,3 +71,24 @@ fn programs_that_vary_by_more_than_they_differ_have_no_row() {
     let counted = rows.iter().filter(|row| row["within_spread"] == false && row["function"] == "spin");
     assert_eq!(counted.count(), 0, "{}", answer.exchange());
 }
+
+#[test]
+fn variation_of_generated_code_needs_no_explanation() {
+    if !has_valgrind() || !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let place = Place::new();
+    // It generates a loop, whose number of rounds depends on the clock.
+    let source = "#include <string.h>\n#include <sys/mman.h>\n#include <time.h>\n\
+        static const unsigned char loop[] = {0x89, 0xf9, 0xff, 0xc9, 0x75, 0xfc, 0xc3};\n\
+        int main(void) {\n\
+          void *code = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n\
+          memcpy(code, loop, sizeof loop);\n\
+          struct timespec now;\n  clock_gettime(CLOCK_REALTIME, &now);\n\
+          ((void (*)(unsigned))code)(10000000 + now.tv_nsec / 1000 % 256 * 1000);\n  return 0;\n}\n";
+    build(&place, "app", source);
+    let answer = explain(&place, &["./app", "./app"]);
+    let sentences = at(&answer.json(), "/explain/sentences").to_string();
+    assert!(sentences.contains("No function differs by more than it varies"), "{}", answer.exchange());
+    assert!(!sentences.contains("Can’t tell where it comes from"), "{}", answer.exchange());
+}
