@@ -10,12 +10,20 @@ out=$(cd "$out" && pwd)
 conformance=${SCRUPLE_CONFORMANCE:-$here/../conformance}
 cd "$here"
 
-# build NAME SOURCE [OPTION…]: a program of its own folder.
-build() {
-    name=$1 source=$2
-    shift 2
+# compile FOLDER NAME SOURCE [OPTION…]: a program, with the object files in FOLDER.
+compile() {
+    objects=$1 name=$2 source=$3
+    shift 3
     mkdir -p "$out/$name"
-    ghc --make -v0 -O -Wall "$@" -outputdir "$out/$name" "$source" -o "$out/$name/program"
+    ghc --make -v0 -O -Wall "$@" -outputdir "$objects" "$source" -o "$out/$name/program"
+}
+# build NAME SOURCE [OPTION…]: a program of its own folder.
+build() { compile "$out/$1" "$@"; }
+# with_sdk NAME SOURCE [OPTION…]: the same with the modules of the SDK, which are compiled once for all programs. Only
+# the main module of the program before is removed: GHC goes by times, and would take it for this program's.
+with_sdk() {
+    rm -f "$out"/sdk/Main.*
+    compile "$out/sdk" "$@" -isrc
 }
 has() { ghc-pkg list --global --simple-output "$1" 2>/dev/null | grep -q .; }
 # under MODULE NAME: a copy of the example with only its import changed.
@@ -26,25 +34,25 @@ under() {
 }
 
 echo "== conformance"
-build conformance tests/Conformance.hs -isrc -threaded
-build conformance-1 tests/Conformance.hs -isrc
+with_sdk conformance tests/Conformance.hs -threaded
+with_sdk conformance-1 tests/Conformance.hs
 for program in conformance conformance-1; do
     python3 "$conformance/run.py" -- "$out/$program/program" > "$out/$program.txt" || { cat "$out/$program.txt"; exit 1; }
     echo "$program: $(tail -n 1 "$out/$program.txt")"
 done
 
 python3 tests/compare.py "$conformance" tares "$out/conformance/program"
-python3 tests/disassembly.py "$out/conformance"
+python3 tests/disassembly.py "$out/sdk"
 
 echo "== weigh"
-build Limits tests/Limits.hs -isrc
+with_sdk Limits tests/Limits.hs
 python3 tests/compare.py "$conformance" limits "$out/Limits/program"
 suites=Integers
 has store && has cereal && suites="$suites Encodings" || echo "store or cereal is not installed: Encodings left out"
 [ "${ALL:-}" = 1 ] && suites="$suites Maps"
 if has weigh; then
     for suite in $suites; do
-        build "$suite" "examples/$suite.hs" -isrc
+        with_sdk "$suite" "examples/$suite.hs"
         under Weigh "$suite"
         python3 tests/compare.py "$conformance" weigh "$out/$suite-real/program" "$out/$suite/program"
     done
@@ -53,7 +61,7 @@ else
 fi
 
 echo "== criterion"
-build Words examples/Words.hs -isrc
+with_sdk Words examples/Words.hs
 if has criterion; then
     under Criterion.Main Words
     python3 tests/compare.py "$conformance" names "$out/Words-real/program" "$out/Words/program"
@@ -63,16 +71,16 @@ fi
 
 echo "== gauge, tasty-bench, criterion's modes"
 if has optparse-applicative; then
-    build Others tests/Others.hs -isrc
+    with_sdk Others tests/Others.hs
     python3 tests/compare.py "$conformance" tares "$out/Others/program"
 else
     echo "skipped: optparse-applicative is not installed"
 fi
 
 echo "== the other examples"
-build Fnv examples/Fnv.hs -isrc
-build Events examples/Events.hs -isrc
-build Queues examples/Queues.hs -isrc -threaded
+with_sdk Fnv examples/Fnv.hs
+with_sdk Events examples/Events.hs
+with_sdk Queues examples/Queues.hs -threaded
 build Messages tests/Messages.hs -rtsopts
 python3 tests/compare.py "$conformance" tares "$out/Queues/program"
 python3 tests/compare.py "$conformance" queue "$out/Messages/program" "$out/Queues/program"
