@@ -5,6 +5,7 @@
 
 pub mod allocation_sites;
 pub mod bench;
+pub mod callgrind;
 pub mod calltree;
 mod clock;
 pub mod command;

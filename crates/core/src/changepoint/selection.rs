@@ -82,7 +82,7 @@ fn score(fit: &LevelFit, needed: f64) -> f64 {
     fit.likelihood - needed * fit.cuts.len() as f64
 }
 
-/// The best-scoring fit among those that removing the weakest cut again and again leads to, down to no cuts.
+/// The fit with the best score among those that remain while the weakest cut is removed again and again, down to none.
 fn best_of_fewer_cuts(series: &Scaled, all: LevelFit, needed: f64) -> LevelFit {
     let mut best = all;
     let mut weaker: Option<LevelFit> = None;

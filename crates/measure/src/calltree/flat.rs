@@ -5,7 +5,7 @@ use super::binary::Binaries;
 use super::profile::{
     Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
 };
-use crate::load::cost::callgrind;
+use crate::callgrind;
 use std::collections::HashMap;
 use std::path::Path;
 

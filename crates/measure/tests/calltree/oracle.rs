@@ -2,8 +2,8 @@
 //! instructions.
 
 use crate::harness::{Workshop, of, skip};
+use scruple_measure::callgrind;
 use scruple_measure::calltree::{InstructionRun, Profile, ProfileFunction, Settings};
-use scruple_measure::load::cost::callgrind;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -119,7 +119,7 @@ mod tests {
         profile.recursive.push((2, 1, 7));
         let text = text(&[profile]);
         assert!(text.contains("cfn=main\ncalls=7 0\n0 0 0 0\n"), "{text}");
-        let read = scruple_measure::load::cost::callgrind::parse(&text).expect("a profile");
+        let read = scruple_measure::callgrind::parse(&text).expect("a profile");
         let main = read.functions.iter().find(|(function, _)| function.name == "main").expect("main").1;
         assert_eq!((main.own, main.inclusive, main.calls, read.total), (100, 1160, 8, 1160));
     }

@@ -1,6 +1,6 @@
 //! Instructions and calls by function, from the profiles of either tool.
 
-use super::callgrind::{self, ObjectFunction};
+use crate::callgrind::{self, ObjectFunction};
 use crate::calltree::{self, Symbols, demangle};
 use std::collections::{BTreeMap, HashMap};
 

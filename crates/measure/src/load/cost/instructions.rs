@@ -6,10 +6,10 @@
 //! runs of the server. Neither counts instructions of the kernel; `sampled` does.
 
 use super::by_function::{FunctionNames, StretchCounts};
-use super::callgrind::ObjectFunction;
 use super::process_tree::ProcessTree;
 use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
+use crate::callgrind::ObjectFunction;
 use crate::calltree::{
     CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
 };
@@ -323,8 +323,8 @@ fn without_preemption(server: &ServerCommand) -> Option<(OsString, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::super::by_function::FunctionSums;
-    use super::super::callgrind;
     use super::*;
+    use crate::callgrind;
 
     #[test]
     fn the_users_own_settings_of_go_are_kept() {

@@ -5,7 +5,6 @@
 //! only grow.
 
 pub mod by_function;
-pub mod callgrind;
 pub mod collections;
 pub mod instructions;
 pub mod memory_growth;

@@ -3,7 +3,7 @@
 
 use super::{ImportedProfile, Kind, KnownCallers, TreeBuilder};
 use scruple_core::explain::OwnCost;
-use scruple_measure::load::cost::callgrind;
+use scruple_measure::callgrind;
 
 pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     let profile = callgrind::parse(text)?;
