@@ -82,25 +82,37 @@ fn main() {
     let machine = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let supported = os == "linux" && matches!(machine.as_str(), "x86_64" | "aarch64");
     if !supported {
-        for name in LIBRARIES.iter().map(|(name, _, _)| *name).chain(["runtimes.so"]) {
-            pack(&[], &embedded.join(name));
-        }
+        pack_together(&LIBRARIES.map(|_| Vec::new()), &embedded.join("heap-libraries"));
+        pack(&[], &embedded.join("runtimes.so"));
         return;
     }
-    for (name, mode, more) in LIBRARIES {
+    let counters = LIBRARIES.map(|(name, mode, more)| {
         let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
         let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
         compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
-        pack_file(&out.join(name), &embedded.join(name));
-    }
+        fs::read(out.join(name)).expect("the compiler has written it")
+    });
+    pack_together(&counters, &embedded.join("heap-libraries"));
     // It runs a few times in a process, so that size counts.
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-Os", "-falign-functions=1"];
     compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
-    pack_file(&out.join("runtimes.so"), &embedded.join("runtimes.so"));
+    let agent = fs::read(out.join("runtimes.so")).expect("the compiler has written it");
+    pack(&agent, &embedded.join("runtimes.so"));
 }
 
-fn pack_file(file: &Path, packed: &Path) {
-    pack(&fs::read(file).expect("the compiler has written it"), packed);
+/// Packs files with much in common: a block of each in turn, so that what they share is within the 32 kB in which the
+/// compressor finds repetitions. Before them stand the size of a block and that of each file.
+fn pack_together(files: &[Vec<u8>], packed: &Path) {
+    const BLOCK: usize = 2048;
+    let sizes = [BLOCK].into_iter().chain(files.iter().map(Vec::len));
+    let mut all: Vec<u8> = sizes.flat_map(|size| (size as u32).to_le_bytes()).collect();
+    let longest = files.iter().map(Vec::len).max().unwrap_or_default();
+    for start in (0..longest).step_by(BLOCK) {
+        for file in files {
+            all.extend(file.iter().skip(start).take(BLOCK));
+        }
+    }
+    pack(&all, packed);
 }
 
 fn pack(content: &[u8], packed: &Path) {

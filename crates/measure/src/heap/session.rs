@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::sites::{self, SiteSampling};
 use super::{HeapError, LiveBytes, Totals, format, measurable, system};
-use crate::embedded::{Embedded, embedded};
+use crate::embedded::EmbeddedGroup;
 
 /// The variable with which the library finds the data file.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";
@@ -23,17 +23,15 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const LONGEST_PATH: usize = 1023;
 
 fn library(peak: LiveBytes, sites: bool) -> &'static [u8] {
-    static SITES: Embedded = embedded!("heap-sites.so");
-    static COUNTS: Embedded = embedded!("heap-counts.so");
-    static USABLE: Embedded = embedded!("heap-usable.so");
-    static REQUESTED: Embedded = embedded!("heap-requested.so");
-    let library = match peak {
-        _ if sites => &SITES,
-        LiveBytes::Off => &COUNTS,
-        LiveBytes::Usable => &USABLE,
-        LiveBytes::Requested => &REQUESTED,
-    };
-    library.content()
+    static LIBRARIES: EmbeddedGroup<4> =
+        EmbeddedGroup::new(include_bytes!(concat!(env!("OUT_DIR"), "/embedded/heap-libraries")));
+    let [counts, usable, requested, with_sites] = LIBRARIES.contents();
+    match peak {
+        _ if sites => with_sites,
+        LiveBytes::Off => counts,
+        LiveBytes::Usable => usable,
+        LiveBytes::Requested => requested,
+    }
 }
 
 /// One counting session, for one launch.
