@@ -87,7 +87,16 @@ impl Side {
 
     /// Whether Go's runtime ran: its monitor runs in each program.
     pub fn is_go(&self) -> bool {
-        self.functions.iter().any(|function| function.name.as_deref() == Some("runtime.sysmon"))
+        self.has(|name| name == "runtime.sysmon")
+    }
+
+    /// Whether the program started threads. Go's runtime always does.
+    pub fn has_threads(&self) -> bool {
+        self.is_go() || self.has(|name| name.starts_with("pthread_create"))
+    }
+
+    fn has(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
+        self.functions.iter().any(|function| function.name.as_deref().is_some_and(&is_wanted))
     }
 
     /// Whether a function has no symbol, and only an unwinding table says where it is.
