@@ -4,7 +4,7 @@
 //! same. Times are not: a time on another machine says nothing about the program.
 
 use crate::evidence::Evidence;
-use crate::harmless_text::plain;
+use crate::harmless_text::{plain, shortened};
 use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
 use crate::provenance::Provenance;
@@ -219,17 +219,11 @@ fn command_line(subject: &Subject) -> String {
         Subject::Case { program, .. } => program,
         Subject::Request { server, .. } => server,
     };
-    shortened(&plain(&words.join(" ")))
+    shortened(&plain(&words.join(" ")), LONGEST_COMMAND)
 }
 
-/// Shortens a command line to its first characters.
-fn shortened(text: &str) -> String {
-    const LONGEST: usize = 100;
-    match text.chars().count() > LONGEST {
-        true => text.chars().take(LONGEST - 1).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
-}
+/// The most characters of a command line.
+const LONGEST_COMMAND: usize = 100;
 
 fn time_apart(milliseconds: i64) -> String {
     let seconds = milliseconds.unsigned_abs() / 1000;

@@ -23,9 +23,40 @@ pub fn plain_lines(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// The text, or its beginning and an ellipsis if it has more than this number of characters.
+///
+/// ```
+/// use scruple_core::harmless_text::shortened;
+/// assert_eq!(shortened("Fix it", 6), "Fix it");
+/// assert_eq!(shortened("Fix the cache", 6), "Fix t…");
+/// ```
+pub fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most - 1).collect::<String>().trim_end().to_owned() + "…",
+        None => text.to_owned(),
+    }
+}
+
+/// The text, or its beginning, an ellipsis and its end if it has more than this number of characters: long names often
+/// differ at their end.
+///
+/// ```
+/// assert_eq!(scruple_core::harmless_text::without_middle("module::module::last", 13), "module::…last");
+/// ```
+pub fn without_middle(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let end = most / 3;
+    let head: String = text.chars().take(most - end - 1).collect();
+    let tail: String = text.chars().skip(length - end).collect();
+    format!("{head}…{tail}")
+}
+
 /// The most names that an error message lists, and the most characters of each.
 const LISTED: usize = 12;
-const LENGTH: usize = 60;
+const LENGTH: usize = 61;
 
 /// Lists names for an error message, in quotes and harmless. A long name is cut, and of many names only the first are
 /// listed, with the number of the others.
@@ -36,13 +67,7 @@ const LENGTH: usize = 60;
 /// ```
 pub fn list_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     let mut names = names.into_iter();
-    let quoted = |name: S| {
-        let name = plain(name.as_ref());
-        match name.char_indices().nth(LENGTH) {
-            Some((end, _)) => format!("‘{}…’", &name[..end]),
-            None => format!("‘{name}’"),
-        }
-    };
+    let quoted = |name: S| format!("‘{}’", shortened(&plain(name.as_ref()), LENGTH));
     let listed: Vec<String> = names.by_ref().take(LISTED).map(quoted).collect();
     match names.count() {
         0 => listed.join(", "),
@@ -106,5 +131,13 @@ mod tests {
     fn plain_text_is_one_line() {
         assert_eq!(plain("a\nb\u{2066}c\r"), "a�b�c�");
         assert_eq!(plain_lines("a\nb\u{2066}c\td\r"), "a\nb�c\td�");
+    }
+
+    #[test]
+    fn a_long_text_is_shortened_between_characters() {
+        assert_eq!(shortened("Fix it", 201), "Fix it");
+        let long = shortened(&"é".repeat(10_000), 201);
+        assert_eq!(long.chars().count(), 201);
+        assert!(long.ends_with("é…"));
     }
 }

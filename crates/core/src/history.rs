@@ -96,6 +96,11 @@ pub struct Version {
     pub left_out: usize,
 }
 
+/// The beginning of a commit's id, as people read it.
+pub fn short_commit(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
 impl Version {
     /// A built version of which nothing is known but its commit and the commits that it follows, which are also taken
     /// as its parents.
@@ -119,7 +124,7 @@ impl Version {
 
     /// The id of the commit as it is shown: its first ten characters.
     pub fn short(&self) -> &str {
-        self.commit.get(..10).unwrap_or(&self.commit)
+        short_commit(&self.commit)
     }
 }
 

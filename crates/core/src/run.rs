@@ -95,7 +95,7 @@ impl Run {
             seen.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect();
         for arm in self.arms.iter_mut().filter(|arm| shared.contains(&arm.name)) {
             if let Some(version) = &arm.version {
-                arm.name = format!("{} @{}", arm.name, version.get(..10).unwrap_or(version));
+                arm.name = format!("{} @{}", arm.name, crate::history::short_commit(version));
             }
         }
     }

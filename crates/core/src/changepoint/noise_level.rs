@@ -54,8 +54,7 @@ struct Part {
 
 /// Adds to `parts`, in order, those of `part`.
 fn split(values: &[f64], roots: &[f64], part: Part, floor: f64, parts: &mut Vec<Part>) {
-    let last = (part.end - 1).max(part.start);
-    let Some((at, probability)) = border(&roots[part.start..last]) else {
+    let Some((at, probability)) = border(&roots[part.start..part.end - 1]) else {
         parts.push(part);
         return;
     };

@@ -25,17 +25,10 @@ const MANY: usize = 200;
 /// Removes cuts that cannot be placed, cuts smaller than `least` on the scale of the series, and cuts that a few
 /// outliers in a row caused.
 pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least: f64) -> SelectedCuts {
-    let long = series.len() >= FEWEST;
-    if !long && !series.uneven {
-        return steps;
-    }
     loop {
-        let found = if long {
-            excursion(series, &steps.fit).or_else(|| doubtful(series, &steps.fit, least))
-        } else {
-            None
-        };
-        let found = found.or_else(|| without_direction(series, &steps.fit));
+        let found = excursion(series, &steps.fit)
+            .or_else(|| doubtful(series, &steps.fit, least))
+            .or_else(|| without_direction(series, &steps.fit));
         let Some(gone) = found else { break };
         let cuts = steps.fit.cuts.iter().copied().filter(|cut| !gone.contains(cut)).collect();
         let mut rest = without_chance_cuts(series, LevelFit::of(series, cuts), error);
@@ -52,6 +45,9 @@ pub(super) fn pruned(series: &Scaled, mut steps: SelectedCuts, error: f64, least
 /// The cut with the least certain step, if the interval of that step contains zero: then it is not known in which
 /// direction the level changed. In noise of several sizes, the likelihood alone may keep such a cut.
 fn without_direction(series: &Scaled, fit: &LevelFit) -> Option<Vec<usize>> {
+    if series.len() < FEWEST && !series.uneven {
+        return None;
+    }
     let noise = Noise::estimate(series, &fit.cuts);
     let certainty = |i: usize| {
         let (step, reach) = noise.step(&fit.cuts, i, series.len(), LEVEL);
@@ -77,6 +73,9 @@ fn excursion(series: &Scaled, fit: &LevelFit) -> Option<Vec<usize>> {
 /// The smallest cut if its step is below `least`; else the cut whose place is least certain, if that is less certain
 /// than [`SURE`].
 fn doubtful(series: &Scaled, fit: &LevelFit, least: f64) -> Option<Vec<usize>> {
+    if series.len() < FEWEST {
+        return None;
+    }
     let step = |i: &usize| (fit.levels[i + 1] - fit.levels[*i]).abs();
     let all = || 0..fit.cuts.len();
     let smallest = all().min_by(|a, b| step(a).total_cmp(&step(b)))?;

@@ -22,7 +22,7 @@ use crate::render::json::timestamp;
 use crate::render::output;
 use crate::versions::{self, BuildStarter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
-use scruple_core::history::{Acceptance, History, VersionState};
+use scruple_core::history::{Acceptance, History, VersionState, short_commit};
 use scruple_measure::launcher::Launcher;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -170,7 +170,7 @@ fn states(history: &History) -> String {
     for version in &history.versions {
         let _ = write!(text, "{}  {:12}  {}", version.short(), version.state.word(), version.title);
         if let Some(same) = &version.same_as {
-            let _ = write!(text, "  (as {})", same.get(..10).unwrap_or(same));
+            let _ = write!(text, "  (as {})", short_commit(same));
         }
         text.push('\n');
         for more in version.why.iter().chain(&version.log) {

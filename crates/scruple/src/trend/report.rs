@@ -10,6 +10,7 @@ use crate::store::StoredPoint;
 use scruple_core::changepoint::{ChangePoint, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
+use scruple_core::history::short_commit;
 use scruple_core::stats::paired::Why;
 use scruple_core::unit::{change, change_between, exact, quantity, relative_spread, share};
 use serde::Serialize;
@@ -166,8 +167,7 @@ fn step(trend: &Trend, one: &ChangePoint) -> String {
 fn named(point: &StoredPoint) -> String {
     let label = point.label.as_ref().map_or_else(String::new, |label| format!(" {}", plain(label)));
     let commit = point.version.as_ref().or(point.provenance.commit.as_ref());
-    let commit =
-        commit.map_or_else(String::new, |commit| format!(" @{}", plain(commit.get(..10).unwrap_or(commit))));
+    let commit = commit.map_or_else(String::new, |commit| format!(" @{}", plain(short_commit(commit))));
     format!("{} {}{label}{commit}", day(point), point.run)
 }
 

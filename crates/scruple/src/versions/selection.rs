@@ -4,7 +4,8 @@ use super::source::Source;
 use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
 use crate::git::GitError;
-use scruple_core::history::{Version, VersionState};
+use scruple_core::harmless_text::shortened;
+use scruple_core::history::{Version, VersionState, short_commit};
 use std::collections::{HashMap, HashSet};
 
 /// The criteria by which commits are selected.
@@ -147,7 +148,7 @@ fn check_depth(source: &Source, all: &[SelectedVersion]) -> Result<(), Fault> {
         Some(end) => Err(Fault::usage(format!(
             "‘{}’ is a shallow clone that ends at {}, inside the range: `git fetch --unshallow` gets the rest, or name a range above it",
             source.place,
-            &end[..10.min(end.len())]
+            short_commit(end)
         ))),
     }
 }
@@ -159,7 +160,7 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedV
         commit: (*commit).to_owned(),
         parents: parents.split_whitespace().map(str::to_owned).collect(),
         follows: Vec::new(),
-        title: shortened(title),
+        title: shortened(title, LONG_TITLE),
         author: (*author).to_owned(),
         time: time.parse::<i64>().unwrap_or(0) * 1000,
         tags: tags.get(*commit).cloned().unwrap_or_default(),
@@ -173,16 +174,8 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedV
     Some(SelectedVersion { version, tree: (*tree).to_owned(), left_out: Vec::new() })
 }
 
-/// The number of characters of a title from which it is shortened.
-const LONG_TITLE: usize = 200;
-
-/// Returns the beginning of a title that is too long for tables and lines of progress.
-fn shortened(title: &str) -> String {
-    match title.char_indices().nth(LONG_TITLE) {
-        Some((end, _)) => format!("{}…", title[..end].trim_end()),
-        None => title.to_owned(),
-    }
-}
+/// The most characters of a title. Longer ones are too long for tables and lines of progress.
+const LONG_TITLE: usize = 201;
 
 /// Returns the tags of each commit. An annotated tag is an object of its own, which refers to the commit.
 fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
@@ -197,17 +190,4 @@ fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
         }
     }
     Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_title_is_shortened_between_characters() {
-        assert_eq!(shortened("Fix it"), "Fix it");
-        let long = shortened(&"é".repeat(10_000));
-        assert_eq!(long.chars().count(), LONG_TITLE + 1);
-        assert!(long.ends_with("é…"));
-    }
 }

@@ -8,8 +8,8 @@ use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::{self, Repository};
 use crate::store::add_readings;
-use scruple_core::harmless_text::plain;
-use scruple_core::history::Acceptance;
+use scruple_core::harmless_text::{list_names, plain};
+use scruple_core::history::{Acceptance, short_commit};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::Reading;
 use scruple_core::subject::Arm;
@@ -239,13 +239,12 @@ fn changed_submodules(source: &Source) -> Option<(&'static str, String)> {
         folder.join(".git").exists() && git::state(&folder).is_some_and(|state| state.dirty)
     };
     let modules = answer.split('\0').filter_map(|line| line.strip_prefix("160000 ")?.split_once('\t'));
-    let names = modules.map(|(_, name)| name).filter(is_changed);
-    let names: Vec<String> = names.map(|name| format!("‘{}’", plain(name))).collect();
+    let names: Vec<&str> = modules.map(|(_, name)| name).filter(is_changed).collect();
     let has = if names.len() == 1 { "has" } else { "have" };
     (!names.is_empty()).then(|| {
         let text = format!(
             "{} {has} changes that are not committed in the submodule, so they are not part of the working tree here",
-            names.join(", ")
+            list_names(names)
         );
         ("submodule", text)
     })
@@ -298,7 +297,7 @@ fn accepted(
         let text = format!(
             "the clone is shallow and ends at {}: changes that earlier commits accept are not known (`git fetch \
              --unshallow`)",
-            &cut[..10.min(cut.len())]
+            short_commit(cut)
         );
         remarks.push(("shallow", text));
     }

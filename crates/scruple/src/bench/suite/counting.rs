@@ -5,6 +5,7 @@ use super::counting_plan::{self, CountingPlan, CountingVisit};
 use super::programs::{Programs, reason};
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
@@ -20,9 +21,6 @@ use std::time::{Duration, Instant};
 /// are no longer added to reach it.
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
-
-/// The most cases that are named where several are left out.
-const NAMED: usize = 3;
 
 /// The counting pass of a suite.
 pub(super) struct CountingPass<'a> {
@@ -155,12 +153,11 @@ impl CountingPass<'_> {
             [(&left_out.whole, "not counted"), (&left_out.in_part, "counted in one process only")]
         {
             if !arms.is_empty() {
-                let names: Vec<&str> =
-                    arms.iter().map(|arm| self.record.run.arms[*arm].name.as_str()).collect();
+                let names = arms.iter().map(|arm| self.record.run.arms[*arm].name.as_str());
                 let text = format!(
                     "allocations of {} are {what}: the budget ended ({budget} for counting); raise --budget, select with \
                      --filter, or use --count-only",
-                    names_of(&names)
+                    list_names(names)
                 );
                 self.record.run.warn("left-out", text);
             }
@@ -356,15 +353,6 @@ impl CountingPass<'_> {
 struct UncountedCases {
     whole: BTreeSet<usize>,
     in_part: BTreeSet<usize>,
-}
-
-/// Names a few cases, and says how many more there are.
-pub(super) fn names_of(names: &[&str]) -> String {
-    let named: Vec<String> = names.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
-    match names.len() - named.len() {
-        0 => named.join(", "),
-        more => format!("{} and {more} more", named.join(", ")),
-    }
 }
 
 /// A case of which an iteration among many allocates more than one by itself.

@@ -35,7 +35,7 @@ const COSTLY: u32 = 4;
 const AT_MOST: u32 = 5;
 
 /// Counting that is expected to take less is not announced.
-const SHORT: Duration = Duration::from_secs(15);
+pub(super) const SHORT: Duration = Duration::from_secs(15);
 
 /// A case that is to be counted in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl CountingPlan {
     /// Plans the visits. `starting` is how long a process of each program takes to start.
     pub(super) fn new(cases: &Cases, effort: &SuiteEffort, starting: &[Duration]) -> CountingPlan {
         let few = cases.len() <= FRESH_CASES && cases.declared.tight_budget.is_none();
-        let unlimited = effort.counts_decide || !effort.passes.time();
+        let unlimited = effort.counts_without_limit();
         let start = starting.iter().sum::<Duration>();
         let mut plan = CountingPlan {
             visits: Vec::new(),

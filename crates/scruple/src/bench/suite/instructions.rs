@@ -6,12 +6,12 @@
 //! more of the tare. The differences from the first, divided by the additional iterations, are the costs of case and
 //! tare; the rest is the intercept.
 
-use super::counting::names_of;
 use super::counting_plan;
 use super::programs::{Programs, reason};
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
 use scruple_core::evidence::DIFFER;
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::LoopKind;
@@ -40,9 +40,6 @@ const CLEAR: f64 = 3e7;
 /// The time for all cases, unless the budget is longer. A process that is counted runs twenty to fifty times as long.
 const LEAST_BUDGET: Duration = Duration::from_secs(120);
 
-/// Counting that is expected to take less is not announced.
-const ANNOUNCED: Duration = Duration::from_secs(15);
-
 /// The variation of a count, in instructions, that the text of an answer may cause. An answer has numbers of up to
 /// twenty digits for each of a few readings.
 const ANSWER: f64 = 500.0;
@@ -70,7 +67,7 @@ impl InstructionPass<'_> {
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
         let budget = self.effort.budget.max(LEAST_BUDGET);
-        let unlimited = self.effort.counts_decide || !self.effort.passes.time();
+        let unlimited = self.effort.counts_without_limit();
         let (began, mut longest, mut counted) = (Instant::now(), Duration::ZERO, 0);
         let mut left_out = Vec::new();
         let open: Vec<&Weighed> = cases.weighed.iter().filter(|weighed| weighed.is_open()).collect();
@@ -85,7 +82,7 @@ impl InstructionPass<'_> {
                 self.absent(weighed, &time_is_spent(longest, budget));
                 continue;
             }
-            if index == 1 && rest > ANNOUNCED {
+            if index == 1 && rest > counting_plan::SHORT {
                 let all = if unlimited { rest } else { rest.min(budget.saturating_sub(elapsed)) };
                 let text = format!("counting instructions will take about {}", in_words(all));
                 self.screen.progress.say(&text);
@@ -97,10 +94,9 @@ impl InstructionPass<'_> {
             longest = longest.max(began.elapsed() - elapsed);
         }
         if !left_out.is_empty() {
-            let names: Vec<&str> = left_out.iter().map(String::as_str).collect();
             let text = format!(
                 "instructions of {} are not counted: {}; raise --budget, select with --filter, or use --count-only",
-                names_of(&names),
+                list_names(&left_out),
                 time_is_spent(longest, budget)
             );
             self.record.run.warn("left-out", text);

@@ -95,6 +95,11 @@ impl SuiteEffort {
             false => timing::MANY.max((self.budget.as_nanos() / LEAST_TIME.as_nanos()) as usize),
         }
     }
+
+    /// Whether every case is counted, however long it takes: where counts decide, or nothing else is measured.
+    fn counts_without_limit(&self) -> bool {
+        self.counts_decide || !self.passes.time()
+    }
 }
 
 /// The measurement of one or more bench programs. Each pass is a type of its own, which borrows what it needs of it.

@@ -5,7 +5,7 @@ use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::gate::GateOutcome;
-use scruple_core::harmless_text::plain;
+use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::limit::Kept;
 use std::fmt::Write as _;
 
@@ -92,7 +92,7 @@ fn table(rows: &[&FoundRow], most: usize, out: &mut String) {
         let _ = writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
-            prose(&cut(&format!("{}{why}", words(row)), 2 * CELL)),
+            prose(&shortened(&format!("{}{why}", words(row)), 2 * CELL)),
             cell(&row.finding.subject),
             prose(&row.title),
             prose(&row.before),
@@ -106,18 +106,11 @@ fn table(rows: &[&FoundRow], most: usize, out: &mut String) {
 }
 
 fn cell(text: &str) -> String {
-    code(&cut(&plain(text), CELL), Markup::Markdown)
+    code(&shortened(&plain(text), CELL), Markup::Markdown)
 }
 
 fn prose(text: &str) -> String {
     escaped(&plain(text))
-}
-
-fn cut(text: &str, most: usize) -> String {
-    match text.chars().count() {
-        length if length <= most => text.to_owned(),
-        _ => text.chars().take(most - 1).chain(['…']).collect(),
-    }
 }
 
 /// Replaces all characters that could end an HTML comment.

@@ -1,15 +1,13 @@
 //! Shortens demangled names of functions, so that a sentence with several of them can be read.
 
 use scruple_core::explain::{NameBracket, NestedLetter, nested};
+use scruple_core::harmless_text::without_middle;
 
 /// The length up to which a name stays as it is, in characters.
 const LONG: usize = 80;
 
-/// The length from which a name without arguments and parameters is cut, and how much of its beginning and of its end
-/// remains, in characters.
-const TOO_LONG: usize = 160;
-const BEGINNING: usize = 100;
-const END: usize = 50;
+/// The most characters of a name without arguments and parameters.
+const LONGEST: usize = 151;
 
 /// Returns the name without what makes it too long: first the template arguments within others, then the parameters, then
 /// all template arguments, then the middle. Of a name of C++ that could not be demangled, the path remains.
@@ -19,16 +17,7 @@ pub fn short(name: &str) -> String {
     let fits = |name: &String| name.chars().count() <= LONG;
     let forms = [(usize::MAX, true), (1, true), (1, false)].into_iter();
     let mut forms = forms.map(|(depth, parameters)| shortened(name, depth, parameters));
-    forms.find(fits).unwrap_or_else(|| cut(&shortened(name, 0, false)))
-}
-
-fn cut(name: &str) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= TOO_LONG {
-        return name.to_owned();
-    }
-    let [beginning, end] = [&letters[..BEGINNING], &letters[letters.len() - END..]].map(String::from_iter);
-    format!("{beginning}…{end}")
+    forms.find(fits).unwrap_or_else(|| without_middle(&shortened(name, 0, false), LONGEST))
 }
 
 /// The namespaces and the name with which a mangled name of C++ begins, up to its template arguments, with the end of the
@@ -113,7 +102,7 @@ mod tests {
     fn a_name_without_arguments_is_cut_in_the_middle() {
         let long = format!("{}::last", "module::".repeat(500));
         let name = short(&long);
-        assert_eq!(name.chars().count(), BEGINNING + END + 1);
+        assert_eq!(name.chars().count(), LONGEST);
         assert!(name.starts_with("module::module") && name.ends_with("::last"), "{name}");
     }
 

@@ -15,7 +15,7 @@ pub use chart::{
 };
 
 use super::export::Formats;
-use scruple_core::harmless_text::plain;
+use scruple_core::harmless_text::{plain, without_middle};
 use scruple_core::sorting;
 use scruple_core::verdict::{Comparison, Direction, Verdict};
 use serde::{Deserialize, Serialize};
@@ -260,17 +260,8 @@ pub fn harmless_sentence(text: &str) -> String {
     shortened(&words.collect::<Vec<_>>().join(" "), LONGEST_SENTENCE)
 }
 
-/// Shortens a text to this many characters by removing its middle, because long names often differ at their end.
 fn shortened(text: &str, most: usize) -> String {
-    let text = plain(text);
-    let length = text.chars().count();
-    if length <= most {
-        return text;
-    }
-    let end = most / 3;
-    let head: String = text.chars().take(most - end - 1).collect();
-    let tail: String = text.chars().skip(length - end).collect();
-    format!("{head}…{tail}")
+    without_middle(&plain(text), most)
 }
 
 /// Returns the tone of a verdict.
