@@ -9,8 +9,12 @@ const FACTOR: f64 = 3.0;
 
 /// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without
 /// pairs. The spread is [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences
-/// `within` one program.
-pub fn mean_with_spread(pairs: Vec<Explanation>, within: &[Explanation]) -> Option<Explanation> {
+/// `within` one program. A total is known to vary at least by `of_totals`.
+pub fn mean_with_spread(
+    pairs: Vec<Explanation>,
+    within: &[Explanation],
+    of_totals: f64,
+) -> Option<Explanation> {
     let runs = pairs.len() as f64;
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
     let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
@@ -27,7 +31,7 @@ pub fn mean_with_spread(pairs: Vec<Explanation>, within: &[Explanation]) -> Opti
     }
     let delta = totals.1 - totals.0;
     let of_pairs = pairs.iter().map(|pair| (pair.delta() - delta).abs()).fold(0.0, f64::max);
-    let whole = within.iter().map(|one| one.delta().abs()).fold(0.0, f64::max);
+    let whole = within.iter().map(|one| one.delta().abs()).fold(of_totals, f64::max);
     let mut rows: HashMap<PartId, super::FunctionDifference> = HashMap::new();
     let count = pairs.first()?.count;
     for row in pairs.into_iter().flat_map(|pair| pair.rows) {

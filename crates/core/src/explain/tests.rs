@@ -288,7 +288,7 @@ fn rows_within_what_varies_anyway_stand_last() {
     let (b1, b2) = (with(300, 5_100), with(80, 5_100));
     let pairs = vec![explained(&a1, &b1, &["hash"]), explained(&a2, &b2, &["hash"])];
     let within = [explained(&a1, &a2, &[]), explained(&b1, &b2, &[])];
-    let found = mean_with_spread(pairs, &within).expect("an explanation");
+    let found = mean_with_spread(pairs, &within, 0.0).expect("an explanation");
     let rows: Vec<(&str, bool)> =
         found.rows.iter().map(|row| (row.name.as_str(), row.is_within_spread())).collect();
     assert_eq!(rows, [("hash", false), ("main", true)]);
@@ -297,6 +297,21 @@ fn rows_within_what_varies_anyway_stand_last() {
     // The totals vary by 390 in one program, which is more than the difference of 85.
     assert!(found.is_within_spread(), "{}", found.spread);
     assert_eq!(found.share_of(&found.rows[0]), None);
+}
+
+#[test]
+fn totals_that_varied_in_other_launches_limit_what_is_certain() {
+    let (a, b) = (tree(MAIN), {
+        let mut lines = MAIN.to_vec();
+        lines[2].3 += 50;
+        tree(&lines)
+    });
+    let spread = |of_totals| {
+        let found = mean_with_spread(vec![explained(&a, &b, &[])], &[], of_totals).expect("an explanation");
+        (found.is_within_spread(), found.rows[0].is_within_spread())
+    };
+    assert_eq!(spread(0.0), (false, false));
+    assert_eq!(spread(20.0), (true, true));
 }
 
 #[test]
@@ -315,7 +330,7 @@ fn a_row_that_some_pairs_of_runs_lack_is_zero_in_them() {
         lines[0].3 = 60;
         explained(&one, &tree(&lines), &[])
     }];
-    let found = mean_with_spread(pairs, &within).expect("an explanation");
+    let found = mean_with_spread(pairs, &within, 0.0).expect("an explanation");
     let sum: f64 = found.rows.iter().map(|row| row.delta).sum();
     assert!((sum - found.delta()).abs() < 1e-6 && (sum - 160.0).abs() < 1e-6, "{found:#?}");
     let of = |name: &str| found.rows.iter().find(|row| row.name == name).expect("a row");

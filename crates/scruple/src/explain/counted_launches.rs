@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 pub struct GatheredLaunches {
     /// The call trees of each launch, for the first and for the second program.
     pub sides: [Vec<Side>; 2],
-    /// Whether each side ran once more to count only its total, and the totals were those of the first launches.
-    pub totals_repeat: bool,
+    /// If each side ran once more to count only its total: by how much a total differed from that of the first launch.
+    pub variation_of_totals: Option<u64>,
     /// The processor times of launches in shared blocks, in nanoseconds; empty if they were not requested.
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
@@ -105,7 +105,7 @@ pub fn gather(
     };
     both.apart = effort.apart;
     let mut sides = [Vec::new(), Vec::new()];
-    let mut totals_repeat = false;
+    let mut variation_of_totals = None;
     let most = effort.runs as usize;
     // The totals of launches in which each program was alone, what one program did to the other, and what earlier
     // launches left.
@@ -149,19 +149,21 @@ pub fn gather(
         let may_repeat = alone.is_some() || !sides.iter().any(|runs| never_repeats(&runs[0]));
         if effort.once && runs == 1 && may_repeat {
             let again = alone.take().map_or_else(|| both.totals(), Ok)?;
-            totals_repeat = have(&again, totals);
+            variation_of_totals = Some(distance(&again, totals));
             for (known, run) in leftovers.iter_mut().zip(again) {
                 *known = known.take().or(run.leftover);
             }
         }
-        if totals_repeat || variation::are_enough(&sides, most) {
+        if variation_of_totals == Some(0)
+            || variation::are_enough(&sides, most, variation_of_totals.unwrap_or(0))
+        {
             break;
         }
         if runs == 2 || (runs == 1 && effort.once) {
             announce_more_launches(most - runs, began.elapsed());
         }
     }
-    if let Some(effect) = disturbed.filter(|_| totals_repeat) {
+    if let Some(effect) = disturbed.filter(|_| variation_of_totals == Some(0)) {
         remarks.push(format!(
             "when both run at the same time, they execute other numbers of instructions than alone ({effect}); only launches \
              alone are shown"
@@ -177,6 +179,7 @@ pub fn gather(
         })
     };
     let names = jobs.map(|job| job.name.as_str());
+    let totals_repeat = variation_of_totals == Some(0);
     let script = match effort.count {
         Count::Instructions => interpreted::gather(names, languages, totals_repeat, most, &mut by_script)?,
         // What the interpreter counts is no memory.
@@ -189,12 +192,12 @@ pub fn gather(
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
     let count = effort.count;
-    Ok(GatheredLaunches { sides, totals_repeat, times, remarks, kind, count, counted_by, script })
+    Ok(GatheredLaunches { sides, variation_of_totals, times, remarks, kind, count, counted_by, script })
 }
 
-/// Whether the launches have these totals.
-fn have(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
-    runs.each_ref().map(|run| run.total) == totals
+/// By how much the totals of the launches differ from these, at most.
+fn distance(runs: &[TotalRun; 2], totals: [u64; 2]) -> u64 {
+    runs.iter().zip(totals).map(|(run, total)| run.total.abs_diff(total)).max().unwrap_or(0)
 }
 
 /// Whether a total is so far from that of these launches that the other program may be the reason. Smaller differences

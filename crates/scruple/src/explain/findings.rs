@@ -24,9 +24,9 @@ pub struct Findings {
     pub explanations: Vec<Explanation>,
     /// Whether all counts of both sides repeated.
     pub repeats: bool,
-    /// Whether of the second launch of each side only the total was counted.
-    pub totals_repeat: bool,
-    /// The number of launches of each side, or the smaller one if they differ.
+    /// If each side ran once more to count only its total: by how much a total differed from that of the first launch.
+    pub variation_of_totals: Option<u64>,
+    /// The number of launches of each side whose counts are those of the report, or the smaller one if they differ.
     pub runs: usize,
     /// The meaning of the counts, and their origin.
     pub kind: Kind,
@@ -84,8 +84,9 @@ impl Findings {
     pub fn of(names: [String; 2], gathered: &GatheredLaunches, sources: [&SourceText<'_>; 2]) -> Findings {
         let [first, second] = &gathered.sides;
         let binaries = Binaries::new();
-        let repeat = repeats(first) && repeats(second);
-        let pairings = Pairings::of([first, second], repeat, &binaries);
+        let of_totals = gathered.variation_of_totals.unwrap_or(0);
+        let repeat = of_totals == 0 && repeats(first) && repeats(second);
+        let pairings = Pairings::of([first, second], (!repeat).then_some(of_totals), &binaries);
         let kind = gathered.kind.clone();
         let script = gathered.script.as_deref();
         let remarks = remarks(&first[0], &second[0], script.is_some(), kind.has_heap);
@@ -109,8 +110,8 @@ impl Findings {
             names: names.each_ref().map(|name| plain(name)),
             explanations,
             repeats: repeat,
-            totals_repeat: gathered.totals_repeat,
-            runs: first.len().min(second.len()) + usize::from(gathered.totals_repeat),
+            variation_of_totals: gathered.variation_of_totals,
+            runs: first.len().min(second.len()) + usize::from(gathered.variation_of_totals == Some(0)),
             kind,
             closures: closures::differing([first, second]),
             changed: pairings.first().changed(),

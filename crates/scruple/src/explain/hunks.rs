@@ -3,7 +3,8 @@
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
 use scruple_measure::calltree::{Side, Symbols};
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +16,8 @@ pub struct Hunk {
     /// The first and the last line that is new or different. If lines were only removed, the line after which they
     /// were.
     pub lines: (u32, u32),
+    /// Whether lines were only removed.
+    removes_only: bool,
     /// The path of the file in the first revision.
     old_file: String,
     /// The first and the last line that the second revision changed or removed; `None` if it only added lines.
@@ -95,10 +98,11 @@ fn parse(text: &str) -> Vec<Hunk> {
                 let (begin, count): (u32, u32) = (begin.parse().unwrap_or(0), count.parse().unwrap_or(1));
                 ((begin, begin.saturating_add(count.max(1) - 1)), count)
             };
-            let (old_lines, removed) = range('-');
+            let ((lines, added), (old_lines, removed)) = (range('+'), range('-'));
             hunks.push(Hunk {
                 file: file.clone(),
-                lines: range('+').0,
+                lines,
+                removes_only: added == 0,
                 old_file: old_file.clone(),
                 old_lines: (removed > 0).then_some(old_lines),
                 context: context.trim().to_owned(),
@@ -153,30 +157,61 @@ fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
     mentioned.all(|hunk| hunk.file == first.file).then_some(first)
 }
 
-/// The executed lines of functions, according to the debugging information of their program.
-struct ExecutedLines(HashSet<(String, u32)>);
+/// The executed instructions of functions, by their place in the source according to the debugging information of their
+/// program: a file and a line for each function that is inlined there, the innermost first.
+#[derive(Default)]
+struct ExecutedLines(HashMap<Vec<(String, u32)>, u64>);
 
 impl ExecutedLines {
     fn of(functions: &[usize], side: &Side, symbols: &mut Symbols) -> ExecutedLines {
-        let mut lines = HashSet::new();
+        let mut lines = ExecutedLines::default();
         for function in functions {
             let known = &side.functions[*function];
+            let object = known.object.as_deref();
             for distance in side.executed[*function].keys() {
-                let location = symbols.locate(known.object.as_deref(), known.offset + distance);
-                lines
-                    .extend(location.frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?))));
+                let address = known.offset + distance;
+                let frames = symbols.locate(object, address).frames.into_iter();
+                let places = frames.filter_map(|frame| Some((frame.file?, frame.line?))).collect();
+                *lines.0.entry(places).or_default() += side.executions(object.unwrap_or_default(), address);
             }
         }
-        ExecutedLines(lines)
+        lines
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.keys().any(|places| !places.is_empty())
     }
 
     fn are_in_file(&self, path: &str) -> bool {
-        self.0.iter().any(|(file, _)| is_same_file(file, path))
+        self.0.keys().flatten().any(|(file, _)| is_same_file(file, path))
     }
 
-    fn touch(&self, path: &str, (first, last): (u32, u32)) -> bool {
-        self.0.iter().any(|(file, line)| is_same_file(file, path) && (first..=last).contains(line))
+    /// The executed instructions of these lines and of what is inlined there, and whether any are not inlined
+    /// themselves; `None` if none was executed.
+    fn within(&self, path: &str, (first, last): (u32, u32)) -> Option<(u64, bool)> {
+        let is_within =
+            |(file, line): &(String, u32)| is_same_file(file, path) && (first..=last).contains(line);
+        let executed = self.0.iter().filter(|(places, _)| places.iter().any(is_within));
+        executed.fold(None, |sum, (places, count)| {
+            let (sum, own) = sum.unwrap_or((0, false));
+            Some((sum + count, own || places.last().is_some_and(is_within)))
+        })
     }
+}
+
+/// Finds the hunk whose lines execute the largest number of instructions more or fewer than before. If several do, it is
+/// the first whose lines are not inlined.
+fn most_changed<'a>(hunks: &'a [Hunk], [old, new]: [&ExecutedLines; 2]) -> Option<&'a Hunk> {
+    let touched = hunks.iter().enumerate().filter_map(|(at, hunk)| {
+        let before = hunk.old_lines.and_then(|lines| old.within(&hunk.old_file, lines));
+        let after = new.within(&hunk.file, hunk.lines);
+        let own = before.or(after)?.1 || after.is_some_and(|(_, own)| own);
+        let count = |lines: Option<(u64, bool)>| lines.map_or(0, |(count, _)| count);
+        // If lines were only removed, those of the second revision are around them.
+        let now = count(after.filter(|_| !hunk.removes_only));
+        Some((count(before).abs_diff(now), own, Reverse(at), hunk))
+    });
+    touched.max_by_key(|(change, own, at, _)| (*change, *own, *at)).map(|(.., hunk)| hunk)
 }
 
 /// Whether a path from debugging information is this one of the repository.
@@ -184,28 +219,24 @@ fn is_same_file(file: &str, path: &str) -> bool {
     file == path || file.ends_with(&format!("/{path}"))
 }
 
-/// Finds the hunk that touches the function of a row. It contains lines of the code that the second program executed, or
-/// else of that which the first one executed: a function may have been inlined only there. Otherwise it mentions the
-/// function, in a file that contains the function's code if that is known.
+/// Finds the hunk that touches the function of a row. It contains lines that the programs executed there: among several,
+/// those whose number of instructions changed most. Otherwise it mentions the function, in a file that contains the
+/// function's code if that is known.
 pub fn touching<'a>(
     hunks: &'a [Hunk],
     row: &FunctionDifference,
     sides: [&Side; 2],
     symbols: &mut Symbols,
 ) -> Option<&'a Hunk> {
+    let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
     let new = ExecutedLines::of(&row.functions.1, sides[1], symbols);
-    let by_new = hunks.iter().find(|hunk| new.touch(&hunk.file, hunk.lines));
-    let by_old = || {
-        let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
-        hunks.iter().find(|hunk| hunk.old_lines.is_some_and(|lines| old.touch(&hunk.old_file, lines)))
-    };
-    if let Some(hunk) = by_new.or_else(by_old) {
+    if let Some(hunk) = most_changed(hunks, [&old, &new]) {
         return Some(hunk);
     }
     let is_script = sides[1].digests.is_some();
     let from_its_files = |hunk: &&Hunk| match is_script {
         true => may_be_module(&hunk.file, &row.module),
-        false => new.0.is_empty() || new.are_in_file(&hunk.file),
+        false => !new.is_known() || new.are_in_file(&hunk.file),
     };
     let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
     by_name(&hunks, &last_word(&row.name))
@@ -271,6 +302,26 @@ mod tests {
         assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
         assert_eq!((hunks[0].old_lines, hunks[1].old_lines), (None, Some((50, 50))));
         assert_eq!(hunks[1].old_file, "src/hash.c");
+    }
+
+    #[test]
+    fn of_several_hunks_in_a_function_the_one_that_changes_most_is_named() {
+        let diff = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -3 +3 @@ int get(int a)\n-a\n+b\n\
+                    @@ -9 +9 @@ int work(int a)\n-c\n+d\n@@ -12,2 +11,0 @@ int work(int a)\n-e\n-f\n";
+        let hunks = parse(diff);
+        let lines = |counts: &[(&[u32], u64)]| {
+            let place = |lines: &[u32]| lines.iter().map(|line| ("/tree/a.c".to_owned(), *line)).collect();
+            ExecutedLines(counts.iter().map(|(lines, count)| (place(lines), *count)).collect())
+        };
+        let of = |old: &[(&[u32], u64)], new: &[(&[u32], u64)]| {
+            most_changed(&hunks, [&lines(old), &lines(new)]).map(Hunk::place)
+        };
+        // Line 3 is inlined into line 9, whose loop became shorter.
+        assert_eq!(of(&[(&[3, 9], 900)], &[(&[3, 9], 500)]).as_deref(), Some("a.c:9"));
+        assert_eq!(of(&[(&[3, 9], 900), (&[3, 8], 90)], &[(&[9], 900)]).as_deref(), Some("a.c:3"));
+        // Line 11 stands before the removed ones.
+        assert_eq!(of(&[(&[9], 900), (&[12], 20)], &[(&[9], 890), (&[11], 5000)]).as_deref(), Some("a.c:11"));
+        assert_eq!(of(&[(&[5], 900)], &[(&[5], 500)]), None);
     }
 
     #[test]

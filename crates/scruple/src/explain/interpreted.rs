@@ -31,7 +31,7 @@ pub fn gather(
     let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
-    while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most)) {
+    while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most, 0)) {
         for (which, counts) in run(language)?.into_iter().enumerate() {
             let name = names[which];
             let counts = match counts {
@@ -72,7 +72,7 @@ pub fn gather(
     let times = [Vec::new(), Vec::new()];
     Ok(Some(Ok(GatheredLaunches {
         sides,
-        totals_repeat: false,
+        variation_of_totals: None,
         times,
         remarks,
         counted_by: None,

@@ -17,6 +17,8 @@ pub struct Pairings<'a> {
     between: Vec<Pairing<'a>>,
     /// The pairs of launches of the same program, if its counts vary.
     within: Vec<Pairing<'a>>,
+    /// What the total of instructions varies by at least.
+    variation: u64,
 }
 
 /// The share of all instructions from which the code of a function matters. It excludes the code that compilers add at
@@ -97,14 +99,16 @@ fn with_code<T>(
 }
 
 impl<'a> Pairings<'a> {
-    /// Pairs the launches of both programs. If all counts repeat, a single pair suffices.
-    pub fn of(runs: [&'a [Side]; 2], repeats: bool, binaries: &'a Binaries) -> Pairings<'a> {
+    /// Pairs the launches of both programs. If all counts repeat (`variation` is `None`), a single pair suffices; otherwise
+    /// the total of instructions is known to vary at least by `variation`.
+    pub fn of(runs: [&'a [Side]; 2], variation: Option<u64>, binaries: &'a Binaries) -> Pairings<'a> {
+        let repeats = variation.is_none();
         let [first, second] = runs;
         let pairs = first.iter().zip(second).take(if repeats { 1 } else { usize::MAX });
         let between = pairs.map(|(first, second)| Pairing::of(first, second, binaries)).collect();
         let successive = runs.into_iter().filter(|_| !repeats).flat_map(|runs| runs.windows(2));
         let within = successive.map(|two| Pairing::of(&two[0], &two[1], binaries)).collect();
-        Pairings { between, within }
+        Pairings { between, within, variation: variation.unwrap_or(0) }
     }
 
     /// Returns the pair of the first launches.
@@ -115,9 +119,10 @@ impl<'a> Pairings<'a> {
     /// Explains where the difference of a count comes from, using all pairs.
     pub fn explained(&self, count: Count) -> Explanation {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
+        let variation = if count == Count::Instructions { self.variation } else { 0 };
         match self.between.as_slice() {
-            [one] if self.within.is_empty() => one.explained(count),
-            all => explain::mean_with_spread(of(all), &of(&self.within))
+            [one] if self.within.is_empty() && variation == 0 => one.explained(count),
+            all => explain::mean_with_spread(of(all), &of(&self.within), variation as f64)
                 .unwrap_or_else(|| all[0].explained(count)),
         }
     }

@@ -36,7 +36,7 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredLa
     name_stripped(&mut sides);
     let gathered = GatheredLaunches {
         sides,
-        totals_repeat: false,
+        variation_of_totals: None,
         times: [Vec::new(), Vec::new()],
         remarks: remarks.into_iter().collect(),
         counted_by: None,

@@ -134,7 +134,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let gathered = GatheredLaunches {
         sides,
-        totals_repeat: false,
+        variation_of_totals: None,
         times: [Vec::new(), Vec::new()],
         remarks,
         counted_by: means.counter.map(ChosenTool::describe),

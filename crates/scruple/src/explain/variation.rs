@@ -45,8 +45,9 @@ pub fn repeats(runs: &[Side]) -> bool {
 
 /// Whether there are enough launches of both programs: the most that are wanted, or fewer if their counts repeat, vary
 /// by much less than the programs differ ([`FAR`]), or vary so much that no further launch can tell a difference. Bytes
-/// may also vary by a part of them all, because programs that differ in their instructions often allocate the same.
-pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
+/// may also vary by a part of them all, because programs that differ in their instructions often allocate the same. The total
+/// of instructions varied at least by `of_totals`.
+pub fn are_enough(sides: &[Vec<Side>; 2], most: usize, of_totals: u64) -> bool {
     let runs = sides[0].len().min(sides[1].len());
     if runs >= most || runs < 2 {
         return runs >= most;
@@ -54,6 +55,7 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
     let far = FAR[(runs - 2).min(FAR.len() - 1)];
     let counts = sides.each_ref().map(|runs| runs.iter().map(by_function).collect::<Vec<_>>());
     let mut instructions = Variation::of(&counts, |counts| counts.instructions);
+    instructions.range = instructions.range.max(of_totals);
     if sides.iter().flatten().any(Side::has_threads) {
         instructions.range = instructions.range.max(instructions.whole / OF_THREADS);
     }
@@ -64,13 +66,13 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize) -> bool {
             let bytes = Variation::of(&counts, of);
             bytes.range.saturating_mul(far) <= bytes.difference.max(bytes.whole / OF_BYTES)
         });
-    is_clear || nothing_can_exceed_its_spread(sides)
+    is_clear || nothing_can_exceed_its_spread(sides, of_totals)
 }
 
 /// Whether neither the total nor any row of a function can differ by more than its spread, however many runs follow.
-fn nothing_can_exceed_its_spread([first, second]: &[Vec<Side>; 2]) -> bool {
+fn nothing_can_exceed_its_spread([first, second]: &[Vec<Side>; 2], of_totals: u64) -> bool {
     let binaries = Binaries::new();
-    let pairings = Pairings::of([first, second], false, &binaries);
+    let pairings = Pairings::of([first, second], Some(of_totals), &binaries);
     let has_hope = |difference: f64, spread: f64| difference.abs() > HOPE * spread;
     [Count::Instructions, Count::Allocations, Count::Bytes, Count::AtPeak, Count::AtEnd].into_iter().all(
         |count| {
@@ -165,10 +167,17 @@ mod tests {
     fn two_launches_with_threads_that_repeat_do_not_show_that_they_always_do() {
         let launches = |name, each: [u64; 2]| each.map(|each| vec![launch(name, each), launch(name, each)]);
         let (near, far) = ([1_000_000, 1_000_300], [1_000_000, 1_100_000]);
-        assert!(are_enough(&launches("work", near), 5));
+        assert!(are_enough(&launches("work", near), 5, 0));
         for starts_threads in ["runtime.sysmon", "pthread_create@@GLIBC_2.34"] {
-            assert!(!are_enough(&launches(starts_threads, near), 5));
-            assert!(are_enough(&launches(starts_threads, far), 5));
+            assert!(!are_enough(&launches(starts_threads, near), 5, 0));
+            assert!(are_enough(&launches(starts_threads, far), 5, 0));
         }
+    }
+
+    #[test]
+    fn a_total_that_differed_in_another_launch_is_variation() {
+        let launches = [1_000_000, 1_000_300].map(|each| vec![launch("work", each), launch("work", each)]);
+        assert!(are_enough(&launches, 5, 3));
+        assert!(!are_enough(&launches, 5, 30));
     }
 }

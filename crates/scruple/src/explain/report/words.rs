@@ -99,14 +99,23 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
         () if found.runs < 2 => "one launch of each".to_owned(),
-        () if found.totals_repeat && explanation.count == Count::Instructions => {
+        () if found.variation_of_totals == Some(0) && explanation.count == Count::Instructions => {
             "the total is the same in 2 launches of each".to_owned()
         }
-        () if found.totals_repeat => {
+        () if found.variation_of_totals == Some(0) => {
             "counted in one launch of each, whose instructions repeated in another".to_owned()
         }
         () if found.repeats => format!("every count repeated in {} launches of each", found.runs),
-        () => format!("means of {} launches of each, which vary", found.runs),
+        () => match found.variation_of_totals.filter(|most| *most > 0) {
+            Some(most) => {
+                format!(
+                    "means of {} launches of each; the total of one more differs by {}",
+                    found.runs,
+                    count(most as f64)
+                )
+            }
+            None => format!("means of {} launches of each, which vary", found.runs),
+        },
     };
     if first.round() == second.round() {
         let verb = if executes(found, explanation) { "execute" } else { "have" };
