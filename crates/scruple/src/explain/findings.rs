@@ -6,8 +6,8 @@ use super::code_view::{CodeView, Sources};
 use super::counted_launches::GatheredLaunches;
 use super::hunks::Hunk;
 use super::interpreters;
+use super::outside_causes;
 use super::pairing::Pairings;
-use super::same_source;
 use super::variation::repeats;
 use crate::inspect::calls;
 use crate::profile::read::Kind;
@@ -129,8 +129,8 @@ impl Findings {
         let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
         found.remarks.extend(opposed);
         let row = found.shown_rows(found.main()).next();
-        let same = row.and_then(|row| same_source::remark(row, [&first[0], &second[0]], sources));
-        found.remarks.extend(same);
+        let outside = row.and_then(|row| outside_causes::remark(row, [&first[0], &second[0]], sources));
+        found.remarks.extend(outside);
         found
     }
 
