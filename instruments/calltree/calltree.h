@@ -295,6 +295,10 @@ void monitor_sleeps(ThreadId thread, UInt number, const UWord *arguments);
 /* Looks at a system call that has returned. */
 void monitor_reads_clock(ThreadId thread, UInt number, const UWord *arguments, SysRes result);
 
+/* node.c */
+/* Adds options to the command line of Node.js, before the program's first instruction, which is at `entry`. */
+void node_starts(ThreadId thread, Addr entry);
+
 /* control.c */
 Bool on_request(ThreadId thread, UWord *arguments, UWord *result);
 

@@ -5,7 +5,7 @@
 #include "pub_tool_vkiscnums.h"
 
 static const HChar *out;
-static Int fixed_random, slow_monitor, fold_recursion = 1;
+static Int steady, fold_recursion = 1;
 static Bool opens_random; /* whether the process has opened a device of random bytes */
 static Long context_limit = 4000000, first_began, this_began;
 static UInt part_before_exec;
@@ -43,9 +43,10 @@ static void fill(UWord address, UWord length) {
 }
 
 #if defined(VGO_linux)
+#define AUXV_ENTRY 9
 #define AUXV_RANDOM 25
 
-/* Replaces the random bytes that the kernel passes to each program, so that runs repeat. */
+/* Replaces the random bytes that the kernel passes to each program, and adds options for Node.js, so that runs repeat. */
 static void fix_start(ThreadId thread) {
     static Bool done;
     if (done) return;
@@ -53,8 +54,10 @@ static void fix_start(ThreadId thread) {
     UWord *word = (UWord *)VG_(get_SP)(thread);
     word += *word + 2; /* the number of arguments, the arguments, a zero */
     while (*word++) {}
-    for (; word[0]; word += 2)
+    for (; word[0]; word += 2) {
         if (word[0] == AUXV_RANDOM && word[1]) fill(word[1], 16);
+        if (word[0] == AUXV_ENTRY) node_starts(thread, word[1]);
+    }
 }
 #endif
 
@@ -88,7 +91,7 @@ static void fix_random(UInt number, const UWord *arguments, SysRes result) {
 }
 
 static void code_runs(ThreadId thread, ULong blocks) {
-    if (fixed_random) fix_start(thread);
+    if (steady) fix_start(thread);
     thread_runs(thread, blocks);
 }
 
@@ -103,7 +106,7 @@ static Bool executes(UInt number) {
 static void before_call(ThreadId thread, UInt number, UWord *arguments, UInt given) {
     effects_expect(thread);
     leftovers_look(number, arguments);
-    if (slow_monitor) monitor_sleeps(thread, number, arguments);
+    if (steady) monitor_sleeps(thread, number, arguments);
     if (!executes(number)) return;
     part_before_exec = profile_write("exec", 0);
     profile_executes(True);
@@ -132,8 +135,9 @@ static void after_call(ThreadId thread, UInt number, UWord *arguments, UInt give
     leftovers_forget(number, arguments, result);
     if (number == __NR_rt_sigaction && !sr_isError(result))
         expect_faults((Int)arguments[0], (const UWord *)arguments[1]);
-    if (fixed_random) fix_random(number, arguments, result);
-    if (slow_monitor) monitor_reads_clock(thread, number, arguments, result);
+    if (!steady) return;
+    fix_random(number, arguments, result);
+    monitor_reads_clock(thread, number, arguments, result);
 }
 
 static void forked(ThreadId thread) {
@@ -149,8 +153,7 @@ static Bool option(const HChar *word) {
     if VG_STR_CLO (word, "--out", out) return True;
     if VG_BOOL_CLO (word, "--total", total_only) return True;
     if VG_BOOL_CLO (word, "--sites", find_sites) return True;
-    if VG_BOOL_CLO (word, "--fixed-random", fixed_random) return True;
-    if VG_BOOL_CLO (word, "--slow-monitor", slow_monitor) return True;
+    if VG_BOOL_CLO (word, "--steady", steady) return True;
     if VG_BOOL_CLO (word, "--fold-recursion", fold_recursion) return True;
     if VG_BINT_CLO (word, "--contexts", context_limit, 2, 100000000) return True;
     if VG_BINT_CLO (word, "--first-began", first_began, 0, 0x7fffffffffffffffll) return True;
@@ -162,8 +165,8 @@ static void usage(void) {
     VG_(printf)("    --out=<path>               each process writes <path>.<its number>.<part>\n"
                 "    --total=yes|no             count nothing but all instructions [no]\n"
                 "    --sites=yes|no             live blocks by context in place of instructions [no]\n"
-                "    --fixed-random=yes|no      random bytes of the kernel are the same in each run [no]\n"
-                "    --slow-monitor=yes|no      the monitor of Go's runtime seldom interrupts goroutines [no]\n"
+                "    --steady=yes|no            runs differ less: the kernel's random bytes are the same in each, Go's monitor\n"
+                "                               seldom interrupts goroutines, V8 starts no threads in Node.js [no]\n"
                 "    --fold-recursion=yes|no    a recursive call leads back to the context on the path [yes]\n"
                 "    --contexts=<number>        at most so many calling contexts [4000000]\n"
                 "    --first-began=<ns>         when the first of several runs began, since 1970 [0: unknown]\n"

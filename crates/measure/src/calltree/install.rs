@@ -18,7 +18,7 @@ macro_rules! sources {
 }
 
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-static SOURCES: [(&str, Embedded); 20] = sources![
+static SOURCES: [(&str, Embedded); 21] = sources![
     "COPYING",
     "begins.c",
     "calltree.h",
@@ -32,6 +32,7 @@ static SOURCES: [(&str, Embedded); 20] = sources![
     "live.c",
     "main.c",
     "monitor.c",
+    "node.c",
     "processor.c",
     "profile.c",
     "scruple-calltree.h",

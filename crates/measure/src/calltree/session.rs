@@ -20,8 +20,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Settings {
     /// What is counted.
     pub counts: CountDetail,
-    /// Whether the random bytes that the kernel gives to the program are the same in each run, and the monitor of Go's
-    /// runtime seldom interrupts goroutines (the call tree only).
+    /// Whether what changes from run to run does so less: the random bytes that the kernel gives to the program are the
+    /// same in each, the monitor of Go's runtime seldom interrupts goroutines, and V8 starts no threads in Node.js (the
+    /// call tree only).
     pub steady: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
@@ -116,8 +117,7 @@ impl CalltreeSession {
                 let flags = [
                     ("--total=yes", self.settings.counts == CountDetail::Total),
                     ("--sites=yes", self.settings.counts == CountDetail::Sites),
-                    ("--fixed-random=yes", self.settings.steady),
-                    ("--slow-monitor=yes", self.settings.steady),
+                    ("--steady=yes", self.settings.steady),
                 ];
                 words.extend(flags.iter().filter(|(_, wanted)| *wanted).map(|(flag, _)| (*flag).into()));
                 if let Some(first) = self.settings.first_began {

@@ -2,12 +2,11 @@
 
 use super::summary::WeighedRun;
 use crate::explain::counted_launches::Effort;
-use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};
 use crate::inspect::calls;
 use crate::versions::{Recipe, SubjectTemplate};
-use scruple_core::explain::{Count, Explanation, FunctionDifference};
+use scruple_core::explain::{Count, Explanation};
 use scruple_core::gate::{self, GateOutcome, GateRules};
 use scruple_core::judge;
 use std::time::Duration;
@@ -97,7 +96,7 @@ pub fn origins(weighed: &[WeighedRun], rules: &GateRules, at: &WeighedSubjects<'
                 metric: metric.clone(),
                 function: row.name.clone(),
                 delta: row.delta,
-                hunk: hunk_of(&found, explanation, row),
+                hunk: found.hunk_of(explanation, row).cloned(),
             }));
         }
     }
@@ -114,17 +113,4 @@ fn explains(explanation: &Explanation, metric: &str) -> bool {
         Count::AtEnd => metric == "malloc.requested_live",
         Count::Frees => metric == "malloc.frees",
     }
-}
-
-/// Returns the part of the source change that touches the function of a row.
-fn hunk_of(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> Option<Hunk> {
-    if explanation.count != Count::Instructions {
-        return found
-            .hunks_of_allocations
-            .iter()
-            .find(|(name, _)| *name == row.name)
-            .map(|(_, hunk)| hunk.clone());
-    }
-    let place = explanation.rows.iter().position(|other| std::ptr::eq(other, row))?;
-    found.hunks.iter().find(|(index, _)| *index == place).map(|(_, hunk)| hunk.clone())
 }

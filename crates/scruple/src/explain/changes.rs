@@ -3,6 +3,7 @@
 use super::counted_launches;
 use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
+use super::hunks::Hunk;
 use super::report::{terminal, words};
 use super::verb::{AtRevisions, at_revisions};
 use crate::fault::Fault;
@@ -82,16 +83,13 @@ fn keep(
 fn rows(found: &Findings) -> Vec<ExplainedRow> {
     let found = found.origin();
     let explanation = found.main();
-    let row = |row: &FunctionDifference| {
-        let touching = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
-        ExplainedRow {
-            difference: words::signed(row.delta),
-            share: explanation.share_of(row).map_or(String::new(), share),
-            code: words::code(row).to_owned(),
-            function: words::function(row),
-            what: words::first(row).unwrap_or_default(),
-            hunk: touching.map(|(_, hunk)| hunk.place()),
-        }
+    let row = |row: &FunctionDifference| ExplainedRow {
+        difference: words::signed(row.delta),
+        share: explanation.share_of(row).map_or(String::new(), share),
+        code: words::code(row).to_owned(),
+        function: words::function(row),
+        what: words::first(row).unwrap_or_default(),
+        hunk: found.hunk_of(explanation, row).map(Hunk::place),
     };
     found.shown_rows(explanation).take(ROWS).map(row).collect()
 }

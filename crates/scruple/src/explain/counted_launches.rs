@@ -13,7 +13,7 @@ use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::explain::Count;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{ChosenTool, Language, Side, SourceText, Trees, name_stripped};
+use scruple_measure::calltree::{ChosenTool, Language, Side, SourceText, Trees, ValgrindTool, name_stripped};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
@@ -188,7 +188,7 @@ pub fn gather(
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.counter();
     remarks.extend(remark_of(counter));
-    remarks.extend(remark_of_go([&sides[0][0], &sides[1][0]]));
+    remarks.extend(remark_of_other_work([&sides[0][0], &sides[1][0]], Some(counter)));
     remarks.extend(remarks_of_memory(jobs, effort.count));
     let (kind, counted_by) = (kind_of(counter), Some(counter.describe()));
     let count = effort.count;
@@ -207,7 +207,7 @@ fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
 }
 
 /// Whether the runtime of a program depends on time, so that totals always differ a little: the monitor of Go's runtime
-/// wakes by the clock, Node compiles in threads beside the program, and Guile's collector marks in several threads.
+/// wakes by the clock, V8 reads the clock when it collects, and Guile's collector marks in several threads.
 fn never_repeats(run: &Side) -> bool {
     run.is_go() || matches!(interpreters::language(run), Some(Language::JavaScript | Language::Guile))
 }
@@ -225,14 +225,22 @@ fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
     })
 }
 
-/// Says how Go's runtime works differently while it is counted.
-pub fn remark_of_go(sides: [&Side; 2]) -> Option<String> {
-    sides.into_iter().any(Side::is_go).then(|| {
-        "Go’s collector stopped all goroutines while it marked (GODEBUG=gcstoptheworld=1, unless the command sets that \
-         itself), because counts vary less then: they contain the work of collections, but goroutines do not help to mark, \
-         and their writes do not inform the collector"
-            .to_owned()
-    })
+/// Says how the runtime of a program works differently while it is counted.
+pub fn remark_of_other_work(sides: [&Side; 2], counter: Option<&ChosenTool>) -> Option<String> {
+    let by_tool = counter.is_some_and(|counter| counter.kind == ValgrindTool::Calltree);
+    let any = |is: fn(&Side) -> bool| sides.into_iter().any(is);
+    let remark = match () {
+        () if any(Side::is_go) => {
+            "Go’s collector stopped all goroutines while it marked (GODEBUG=gcstoptheworld=1, unless the command sets that \
+             itself), because counts vary less then: they contain the work of collections, but goroutines do not help to \
+             mark, and their writes do not inform the collector"
+        }
+        () if by_tool && any(|side| interpreters::language(side) == Some(Language::JavaScript)) => {
+            "V8 compiled and collected in the program’s own thread (--single-threaded), because counts vary less then"
+        }
+        () => return None,
+    };
+    Some(remark.to_owned())
 }
 
 /// Says what a reader of memory must know: which heap is not malloc's, and what is added up.

@@ -42,10 +42,8 @@ pub struct Findings {
     pub is_generated: bool,
     /// The processor times of both sides, if they were measured.
     pub time: Option<Time>,
-    /// The source changes in the functions of the rows, by the index of the row.
-    pub hunks: Vec<(usize, Hunk)>,
-    /// The source changes in the functions of the rows for allocations and bytes, by the name of the function.
-    pub hunks_of_allocations: Vec<(String, Hunk)>,
+    /// The source changes in the functions of rows, by the count and the index of the row.
+    pub hunks: Vec<(Count, usize, Hunk)>,
     /// The detailed view of the first row, if the user requested it.
     pub code: Option<CodeView>,
     /// Sentences that the user should read.
@@ -120,7 +118,6 @@ impl Findings {
             is_generated: [&first[0], &second[0]].iter().any(|side| side.generated() > side.nameless() / 2.0),
             time: time(&gathered.times),
             hunks: Vec::new(),
-            hunks_of_allocations: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
             counted_by: gathered.counted_by.clone(),
@@ -152,6 +149,13 @@ impl Findings {
     /// Whether the functions of the script say where the difference originates.
     pub fn originates_in_script(&self) -> bool {
         !std::ptr::eq(self.origin(), self)
+    }
+
+    /// Returns the part of the source difference that touches the function of a row of an explanation.
+    pub fn hunk_of(&self, explanation: &Explanation, row: &FunctionDifference) -> Option<&Hunk> {
+        let at = explanation.rows.iter().position(|other| std::ptr::eq(other, row))?;
+        let is_its = |(count, index, _): &&(Count, usize, Hunk)| (*count, *index) == (explanation.count, at);
+        self.hunks.iter().find(is_its).map(|(.., hunk)| hunk)
     }
 
     /// Returns the name of what a count counts.

@@ -149,6 +149,9 @@ fn holds(text: &str, word: &str) -> bool {
 /// else the first hunk of the only file that mentions the name. A word such as `main` is in many files, and a wrong
 /// line is worse than none.
 fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
+    if word.is_empty() {
+        return None;
+    }
     if let Some(hunk) = hunks.iter().find(|hunk| hunk.is_in(word)) {
         return Some(hunk);
     }
@@ -358,5 +361,7 @@ mod tests {
         assert_eq!(of(&parse(&format!("{script}{other}")), "main"), None);
         assert_eq!(of(&parse(script), "main").as_deref(), Some("go.sh:1-2"));
         assert_eq!(of(&both, "hash"), None);
+        // Code without a name.
+        assert_eq!(of(&both, ""), None);
     }
 }

@@ -125,7 +125,7 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
     let mut sides = [first, second];
     name_stripped(&mut sides);
     if iterations.is_some() {
-        remarks.extend(counted_launches::remark_of_go([&sides[0][0], &sides[1][0]]));
+        remarks.extend(counted_launches::remark_of_other_work([&sides[0][0], &sides[1][0]], means.counter));
     }
     let script = match &both_servers {
         Some(servers) => servers::scripts(servers, [&sides[0][0], &sides[1][0]], means)?,

@@ -201,10 +201,10 @@ fn find_hunks(found: &mut Findings, gathered: &GatheredLaunches, all: &[Hunk]) {
     let mut symbols = Symbols::new();
     let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
     let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &mut symbols).cloned();
-    let rows = found.main().rows.iter().enumerate().take(ROWS);
-    found.hunks = rows.filter_map(|(index, row)| Some((index, touching(row)?))).collect();
-    let rows = found.explanations.iter().skip(1).flat_map(|one| one.rows.iter().take(ROWS));
-    found.hunks_of_allocations = rows.filter_map(|row| Some((row.name.clone(), touching(row)?))).collect();
+    for explanation in &found.explanations {
+        let rows = explanation.rows.iter().enumerate().take(ROWS);
+        found.hunks.extend(rows.filter_map(|(at, row)| Some((explanation.count, at, touching(row)?))));
+    }
 }
 
 /// Returns the files to write, or an error if one of them cannot be written.

@@ -4,6 +4,7 @@ use super::words;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
+use crate::explain::hunks::Hunk;
 use crate::render::json;
 use scruple_core::explain::{Count, Explanation, FunctionDifference};
 use serde::Serialize;
@@ -114,9 +115,6 @@ pub fn text(found: &Findings) -> String {
 }
 
 fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDifference<'a> {
-    let hunk = |index: usize| found.hunks.iter().find(|(row, _)| *row == index).map(|(_, hunk)| hunk.place());
-    let is_main = std::ptr::eq(explanation, found.main());
-    let rows = explanation.rows.iter().enumerate();
     let shown: Vec<*const FunctionDifference> =
         found.shown_rows(explanation).map(std::ptr::from_ref).collect();
     CountedDifference {
@@ -126,13 +124,15 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
         difference: explanation.delta(),
         spread: explanation.spread,
         gross: explanation.gross(),
-        rows: rows
-            .map(|(index, function)| DifferenceRow {
+        rows: explanation
+            .rows
+            .iter()
+            .map(|function| DifferenceRow {
                 function,
                 code: words::code(function),
                 within_spread: function.is_within_spread(),
                 shown: shown.contains(&std::ptr::from_ref(function)),
-                hunk: is_main.then(|| hunk(index)).flatten(),
+                hunk: found.hunk_of(explanation, function).map(Hunk::place),
             })
             .collect(),
     }

@@ -178,8 +178,8 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
     let shown = parts.iter().filter(|part| part.delta.abs() >= least).take(3);
     let mut texts: Vec<String> =
         shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
-    let hunk = found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(row));
-    texts.extend(hunk.map(|(_, hunk)| format!("changed at {} {}", hunk.place(), hunk.context)));
+    let hunk = found.hunk_of(explanation, row);
+    texts.extend(hunk.map(|hunk| format!("changed at {} {}", hunk.place(), hunk.context)));
     harmless_sentence(texts.join("; ").trim())
 }
 

@@ -177,9 +177,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
                 let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());
             }
         }
-        if let Some((_, hunk)) =
-            found.hunks.iter().find(|(index, _)| explanation.rows.get(*index) == Some(*row))
-        {
+        if let Some(hunk) = found.hunk_of(explanation, row) {
             let _ = writeln!(out, "{DIM}{:INDENT$}changed at {} {}{DIM:#}", "", hunk.place(), hunk.context);
         }
     }
