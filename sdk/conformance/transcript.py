@@ -7,8 +7,8 @@ from program import Gone, Program, Silent
 
 # A program that uses a smaller share of a core is idle.
 IDLE_SHARE = 0.02
-# A compiler may still be at work on what ran before, for longer on a busy machine. A program may take this many further
-# silences to become idle.
+# A compiler may still be at work on what ran before, and a busy program may wait for a core, both for longer on a busy
+# machine. A program may take this many further silences, which are longer, to become idle or busy.
 MOST_SILENCES = 5
 
 
@@ -135,9 +135,8 @@ def directive(program, words, name, check):
     elif word == "unprinted":
         check(name, f"stdout holds {rest!r}" if rest in program.output() else None)
     elif word in ("busy", "idle"):
-        share = program.busy_share()
-        waits = MOST_SILENCES if word == "idle" else 0
-        while share >= IDLE_SHARE and waits > 0:
+        share, waits = program.busy_share(), MOST_SILENCES
+        while (share >= IDLE_SHARE) != (word == "busy") and waits > 0:
             waits -= 1
             share = share_of_further_silence(program)
         check(name, None if (share >= IDLE_SHARE) == (word == "busy") else f"it used {share:.1%} of a core")
