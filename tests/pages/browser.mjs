@@ -72,10 +72,7 @@ export class Browser {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     const tab = new Tab(this, sessionId, targetId);
     for (const domain of ['Page', 'Runtime', 'Network', 'Log']) await tab.send(`${domain}.enable`);
-    await tab.send('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: false });
-    await tab.send('Emulation.setEmulatedMedia', {
-      features: [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }],
-    });
+    await tab.view(width, dark);
     // The tests examine a page by script, which the page's own policy forbids.
     await tab.send('Page.setBypassCSP', { enabled: true });
     return tab;
@@ -113,7 +110,17 @@ class Tab {
     return this.browser.send(method, params, this.session);
   }
 
+  /** Sets the width and the colours in which pages are shown. */
+  async view(width, dark) {
+    const features = [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }];
+    await this.send('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: false });
+    await this.send('Emulation.setEmulatedMedia', { features });
+  }
+
+  /** Opens a page, also one that is already shown. What the page before said is forgotten. */
   async open(url) {
+    this.problems = [];
+    this.requests = [];
     const loaded = new Promise((resolve) => { this.loaded = resolve; });
     await this.send('Page.navigate', { url });
     await loaded;

@@ -46,10 +46,10 @@ const AXE = `axe.run(document, { resultTypes: ['violations'] })
 
 const OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })";
 
-async function look(browser, file, width, dark, found) {
-  const tab = await browser.tab(width, dark);
+async function look(tab, file, width, dark, found) {
   const say = (what) => found.push({ file, width, dark, what });
   const url = pathToFileURL(file).href;
+  await tab.view(width, dark);
   await tab.open(url);
   for (const state of ['folded', 'open']) {
     if (state === 'open') await tab.value(OPEN);
@@ -65,13 +65,12 @@ async function look(browser, file, width, dark, found) {
   }
   tab.problems.forEach(say);
   tab.requests.filter((one) => one !== url && !one.startsWith('data:')).forEach((one) => say(`request: ${one}`));
-  await tab.close();
 }
 
 // Every fold opens with the keyboard, and nothing stays folded in print.
-async function use(browser, file, found) {
-  const tab = await browser.tab(1280, false);
+async function use(tab, file, found) {
   const say = (what) => found.push({ file, what });
+  await tab.view(1280, false);
   await tab.open(pathToFileURL(file).href);
   const folds = await tab.value("document.querySelectorAll('details').length");
   if (folds > 0) {
@@ -89,17 +88,19 @@ async function use(browser, file, found) {
   }
   const { data } = await tab.send('Page.printToPDF', {});
   if (!Buffer.from(data, 'base64').subarray(0, 5).equals(Buffer.from('%PDF-'))) say('it cannot be printed');
-  await tab.close();
 }
 
 const browser = new Browser();
 const found = [];
 try {
   for (const file of files) {
+    // One tab, because each tab has a process of its own, whose start takes longer than to show the page.
+    const tab = await browser.tab(WIDTHS[0], false);
     for (const width of WIDTHS) {
-      for (const dark of [false, true]) await look(browser, file, width, dark, found);
+      for (const dark of [false, true]) await look(tab, file, width, dark, found);
     }
-    await use(browser, file, found);
+    await use(tab, file, found);
+    await tab.close();
   }
 } finally {
   await browser.close();
