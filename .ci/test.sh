@@ -84,10 +84,12 @@ steps() {
         cat "$out/$name"
     done
 }
-echo "== build"
-steps build format
+# The SDKs need nothing that the build makes. They leave a core idle where they wait, which the build then uses; the tests
+# of the crates fill both cores to their end.
+echo "== build and SDKs"
+steps build format haskell rust c go java guile js python
 echo "== tests"
-steps whole parts haskell rust c go java guile js python accuracy
+steps whole parts accuracy
 echo "skips: $(cat "$out"/* | grep -c 'skipped: ' || true)"
 # A test that runs alone prints its reason after its own name.
 grep -ho 'skipped: .*' "$out"/* | sort | uniq -c || true
