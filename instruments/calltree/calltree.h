@@ -101,7 +101,7 @@ typedef struct Context {
     UInt id;
     const Function *called; /* the entry of the call */
     LiveBlocks *live; /* NULL: it never had any, or nobody asked */
-    Bool is_written; /* it or a context below it has had blocks; without sites all are written */
+    Bool is_written; /* it or a context below it has counts, or has had blocks if sites are asked for */
 } Context;
 
 /* Calls from a context. `to` is a child of `from`, or an ancestor of `from` if the call is recursive. */

@@ -168,11 +168,23 @@ static void header(Sink *sink, const HChar *reason, Int status) {
     }
 }
 
-/* Marks the contexts that are written: all, but only those on the way to blocks if these are all that is asked for. */
+/* Marks a context as one that is written, and all on the way to it. */
+static void mark_context(Context *context) {
+    for (; context && !context->is_written; context = context->parent) context->is_written = True;
+}
+
+/* Marks the contexts that are written: those with counts, or with blocks if these are all that is asked for. */
 static void mark_contexts(void) {
-    for (Context *context = all_contexts(); context; context = context->next)
-        if (!find_sites || context->live || !context->parent)
-            for (Context *above = context; above && !above->is_written; above = above->parent) above->is_written = True;
+    for (Context *context = all_contexts(); context; context = context->next) context->is_written = False;
+    for (Context *context = all_contexts(); context; context = context->next) {
+        Bool counted = context->self || context->allocations || context->bytes || context->frees;
+        if (!context->parent || (find_sites ? context->live != NULL : counted)) mark_context(context);
+    }
+    for (Edge *edge = all_edges(); edge && !find_sites; edge = edge->next)
+        if (edge->calls) {
+            mark_context(edge->from);
+            mark_context(edge->to);
+        }
 }
 
 /* Writes objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
