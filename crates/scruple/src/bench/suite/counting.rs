@@ -36,9 +36,8 @@ impl CountingPass<'_> {
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let cases = self.cases;
         let mut plan = CountingPlan::new(cases, self.effort, &cases.declared.starting);
-        let mut shared: Option<((usize, CountingVisit), BenchProgram, Hello)> = None;
-        let (mut first, mut more_over_many) = (Vec::new(), Vec::new());
-        let mut left_out = UncountedCases::default();
+        let mut running: Option<CountingProcess> = None;
+        let mut findings = CountingFindings::default();
         let (mut next, mut is_announced) = (0, false);
         while next < plan.len() {
             self.programs.stop_if_interrupted()?;
@@ -53,76 +52,105 @@ impl CountingPass<'_> {
             if !weighed.is_open() {
                 continue;
             }
-            let side = weighed.side;
-            let serves = |of: &(usize, CountingVisit)| {
-                of.0 == side && !visit.alone && !of.1.alone && of.1.process == visit.process
-            };
-            let new = shared.as_ref().is_none_or(|(of, _, _)| !serves(of));
-            if let Some(tight_budget) = cases.declared.tight_budget
-                && !self.effort.counts_decide
-                && tight_budget.left() <= if new { tight_budget.starting } else { Duration::ZERO }
-            {
+            let is_new = running.as_ref().is_none_or(|process| !process.serves(weighed.side, visit));
+            if self.has_spent_tight_budget(is_new) {
                 self.remark_on_rest(cases.len() - visit.case, visit.process);
                 break;
             }
             let decides = || counting_plan::decides(&self.record.run.terms.limits, self.record.name(weighed));
             if let Some(time) = plan.too_long(at).filter(|_| !decides()) {
-                self.leave_out(weighed, visit, time, &mut left_out);
+                self.leave_out(weighed, visit, time, &mut findings.left_out);
                 continue;
             }
-            let announced = plan.announcement(at);
-            if let Some(time) = announced.filter(|_| at > 0 && !is_announced) {
-                is_announced = true;
-                let text = format!("counting allocations will take about {}", in_words(time));
-                self.screen.progress.say(&text);
-            }
-            let rest = announced.map_or(String::new(), |time| format!(" · about {} left", in_words(time)));
-            self.screen.progress.steps(&format!("counting{rest}"), at, plan.len(), self.record.name(weighed));
+            self.announce(&plan, at, &mut is_announced);
             let mut began = Instant::now();
-            if new {
-                if let Some((_, program, _)) = shared.take() {
-                    program.finish();
+            if is_new {
+                if let Some(process) = running.take() {
+                    process.program.finish();
                 }
-                shared = match self.start(side) {
-                    Ok((program, hello)) => Some(((side, visit), program, hello)),
-                    Err(error) => {
-                        self.absent(weighed, &reason(&error)?);
-                        None
-                    }
-                };
+                running = self.start_for(weighed, visit)?;
                 if !visit.alone {
                     plan.started(began.elapsed());
                     began = Instant::now();
                 }
             }
-            let Some((of, mut program, hello)) = shared.take() else { continue };
-            match self.count(weighed, visit, &mut program, &hello) {
-                Ok(more) => {
-                    let more = more.filter(|_| visit.process == 0);
-                    first.extend(more.map(|bytes| (weighed.arm, bytes)));
-                    match self.over_many(weighed, visit, &mut program, &hello) {
-                        Ok(found) => {
-                            more_over_many.extend(found);
-                            shared = Some((of, program, hello));
-                        }
-                        Err(error) => _ = reason(&error)?,
-                    }
-                }
-                Err(error) => self.absent(weighed, &reason(&error)?),
-            }
+            let Some(process) = running.take() else { continue };
+            running = self.carry_out(weighed, visit, process, &mut findings)?;
             plan.took(at, began.elapsed());
         }
-        if let Some((_, program, _)) = shared {
-            program.finish();
+        if let Some(process) = running {
+            process.program.finish();
         }
         if plan.counts_once() {
             let text = "allocations are counted in one process only: the program takes longer to start than --budget allows";
             self.record.run.warn("left-out", text.to_owned());
         }
-        self.remark_on_left_out(&left_out);
-        self.remark_on_first(&first);
-        self.remark_on_many(&more_over_many);
+        self.remark_on_left_out(&findings.left_out);
+        self.remark_on_first(&findings.first);
+        self.remark_on_many(&findings.over_many);
         Ok(())
+    }
+
+    /// Whether the budget of all passes together, if there is one, does not suffice for the next visit.
+    fn has_spent_tight_budget(&self, starts_a_process: bool) -> bool {
+        self.cases.declared.tight_budget.as_ref().is_some_and(|budget| {
+            let needed = if starts_a_process { budget.starting } else { Duration::ZERO };
+            !self.effort.counts_decide && budget.left() <= needed
+        })
+    }
+
+    /// Shows which visit comes next, and says once how long all of them take if that is long.
+    fn announce(&self, plan: &CountingPlan, at: usize, is_announced: &mut bool) {
+        let time = plan.announcement(at);
+        if let Some(time) = time.filter(|_| at > 0 && !*is_announced) {
+            *is_announced = true;
+            self.screen.progress.say(&format!("counting allocations will take about {}", in_words(time)));
+        }
+        let rest = time.map_or(String::new(), |time| format!(" · about {} left", in_words(time)));
+        let name = self.record.name(&self.cases.weighed[plan.visit(at).case]);
+        self.screen.progress.steps(&format!("counting{rest}"), at, plan.len(), name);
+    }
+
+    /// Starts the process of a visit; `None` if it does not start, which the case's figures then say.
+    fn start_for(
+        &mut self,
+        weighed: &Weighed,
+        visit: CountingVisit,
+    ) -> Result<Option<CountingProcess>, Stop> {
+        match self.start(weighed.side) {
+            Ok((program, hello)) => {
+                Ok(Some(CountingProcess { side: weighed.side, first_visit: visit, program, hello }))
+            }
+            Err(error) => {
+                self.absent(weighed, &reason(&error)?);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Counts a case in this process, and returns the process if it can serve others.
+    fn carry_out(
+        &mut self,
+        weighed: &Weighed,
+        visit: CountingVisit,
+        mut process: CountingProcess,
+        findings: &mut CountingFindings,
+    ) -> Result<Option<CountingProcess>, Stop> {
+        let more = match self.count(weighed, visit, &mut process.program, &process.hello) {
+            Ok(more) => more.filter(|_| visit.process == 0),
+            Err(error) => {
+                self.absent(weighed, &reason(&error)?);
+                return Ok(None);
+            }
+        };
+        findings.first.extend(more.map(|bytes| (weighed.arm, bytes)));
+        match self.over_many(weighed, visit, &mut process.program, &process.hello) {
+            Ok(found) => {
+                findings.over_many.extend(found);
+                Ok(Some(process))
+            }
+            Err(error) => reason(&error).map(|_| None),
+        }
     }
 
     /// Leaves out one visit of a case, for which the budget does not suffice.
@@ -346,6 +374,31 @@ impl CountingPass<'_> {
             .collect();
         self.record.keep(weighed.arm, Pass::Counting, 0, readings);
     }
+}
+
+/// A process that counts, and the visit for which it was started.
+struct CountingProcess {
+    side: usize,
+    first_visit: CountingVisit,
+    program: BenchProgram,
+    hello: Hello,
+}
+
+impl CountingProcess {
+    /// Whether the process also serves another visit.
+    fn serves(&self, side: usize, visit: CountingVisit) -> bool {
+        let is_shared = !visit.alone && !self.first_visit.alone;
+        self.side == side && is_shared && self.first_visit.process == visit.process
+    }
+}
+
+/// What the remarks of the pass are about.
+#[derive(Default)]
+struct CountingFindings {
+    /// The arms whose first iteration allocates notably more than later ones, and how many bytes more.
+    first: Vec<(usize, f64)>,
+    over_many: Vec<OverMany>,
+    left_out: UncountedCases,
 }
 
 /// The arms of the cases that the budget does not suffice for, at all or in all processes.
