@@ -3,6 +3,7 @@
 use super::{node_agreement, view};
 use crate::store::{StoredHistory, StoredVersion};
 use crate::versions::source::Source;
+use scruple_core::harmless_text::list_names;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
@@ -99,9 +100,6 @@ pub fn end(history: &mut StoredHistory) {
     }
 }
 
-/// The largest number of cases that one remark names.
-const NAMED: usize = 5;
-
 /// Names the cases of bench programs that a version has and the version before it lacks, or the other way round.
 fn came_and_went(history: &StoredHistory) -> Vec<String> {
     let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -121,11 +119,8 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
         let gone: Vec<&str> = anywhere.difference(now).copied().filter(everywhere).collect();
         for (names, what) in [(new, "new"), (gone, "gone")].into_iter().filter(|(names, _)| !names.is_empty())
         {
-            let more = names.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let listed: Vec<String> = names.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
             let verb = if names.len() == 1 { "is" } else { "are" };
-            sentences.push(format!("{}{more} {verb} {what} at {}", listed.join(", "), one.version.short()));
+            sentences.push(format!("{} {verb} {what} at {}", list_names(names), one.version.short()));
         }
     }
     sentences
@@ -196,11 +191,11 @@ fn on_slopes(history: &StoredHistory) -> Option<String> {
             .filter(|arm| arm.figures.values().any(is_slope))
             .map(|arm| arm.name.clone()),
     );
-    let named = subjects.iter().map(|name| format!("‘{name}’")).collect::<Vec<_>>().join(", ");
     (!subjects.is_empty()).then(|| {
         format!(
-            "the figures of {named} are the cost of one more unit of work: the slope between the size and a tenth of \
-             it. Costs that do not depend on the size, such as the start, are not in them. Sizes can be compared if costs grow in proportion to the size"
+            "the figures of {} are the cost of one more unit of work: the slope between the size and a tenth of \
+             it. Costs that do not depend on the size, such as the start, are not in them. Sizes can be compared if costs grow in proportion to the size",
+            list_names(&subjects)
         )
     })
 }

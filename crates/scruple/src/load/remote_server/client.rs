@@ -4,6 +4,7 @@ use super::{RemoteRequest, ServerReply};
 use crate::farm::same_version::{INSTALL, VERSION, Writer};
 use crate::fault::{Code, Fault};
 use crate::load::windows::ServerAccounts;
+use scruple_core::harmless_text::shortened;
 use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet::Sheet;
 use std::cell::RefCell;
@@ -70,7 +71,7 @@ impl RemoteServer {
         let writer: Writer = serde_json::from_str(&greeting).map_err(|_| {
             Fault::usage(format!(
                 "{place} says ‘{}’ and not which version of Scruple it has: install version {VERSION} on all machines, and type the command again",
-                shortened(&greeting)
+                shortened(greeting.trim(), SHOWN)
             ))
         })?;
         writer.check(&place, "this machine", INSTALL)?;
@@ -144,7 +145,7 @@ impl RemoteServer {
             Fault::usage(format!(
                 "the node of the servers, ‘{}’, says ‘{}’ ({error}), which another build of Scruple {VERSION} means: install the same build on all machines",
                 self.address,
-                shortened(&line)
+                shortened(line.trim(), SHOWN)
             ))
         })
     }
@@ -162,15 +163,6 @@ impl RemoteServer {
             ServerReply::Failed(why) => Fault::program(why),
             other => Fault::internal(format!("the node of the servers says {other:?}")),
         }
-    }
-}
-
-/// The beginning of a line, for an error message.
-fn shortened(line: &str) -> String {
-    let line = line.trim();
-    match line.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
     }
 }
 
