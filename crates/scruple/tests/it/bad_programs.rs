@@ -72,9 +72,9 @@ fn a_program_that_fails_later_does_not_undo_what_was_measured() {
 #[test]
 fn a_program_that_prints_without_end_is_read_without_being_kept() {
     let place = Place::new();
-    let scruple = place.command(["run", "--no-store", "-r", "2", "-S", "sh", "yes | head -c 500M"]);
+    let scruple = place.command(["run", "--no-store", "-r", "2", "-S", "sh", "yes | head -c 200M"]);
     let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -v 300000 && exec \"$0\" \"$@\""]);
+    limited.args(["-c", "ulimit -v 120000 && exec \"$0\" \"$@\""]);
     limited.arg(scruple.get_program()).args(scruple.get_args()).current_dir(place.path());
     limited.env("XDG_CACHE_HOME", place.file("cache"));
     let answer = Answer::of(limited.output().expect("sh runs"), place.path());

@@ -303,10 +303,10 @@ fn slow_requests_that_met_a_collection_are_counted() {
     place.write("server.py", COLLECTING);
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
-    let words =
-        ["load", &url, "--json", "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port];
-    let answer = place.run(words);
-    let json = answer.json();
+    let words = ["load", &url, "--export", "load.json", "-c", "1", "-n", "100", "-d", "60s", "--"];
+    let answer = place.run(words.into_iter().chain(["python3", "server.py", &port]));
+    assert!(answer.stdout.contains("pauses for collections: "), "{}", answer.exchange());
+    let json: serde_json::Value = serde_json::from_str(&place.read("load.json")).expect("JSON");
     let pauses = at(&json, "/load/servers/0/pauses");
     let number = |name: &str| pauses[name].as_u64().unwrap_or_else(|| panic!("{}", answer.exchange()));
     // At least 600 requests meet at least 12 collections. One request in fifty is slow, so that all requests above p99
@@ -314,9 +314,6 @@ fn slow_requests_that_met_a_collection_are_counted() {
     assert_eq!(number("count"), number("requests") / 50, "{pauses}");
     assert!(number("count") >= 12 && number("longest") > 1_000_000, "{pauses}");
     assert!(number("slow_that_met_one") > 0 && number("slow_that_met_one") <= number("slow"), "{pauses}");
-    let shown =
-        place.run(["load", &url, "-c", "1", "-n", "100", "-d", "60s", "--", "python3", "server.py", &port]);
-    assert!(shown.stdout.contains("pauses for collections: "), "{}", shown.exchange());
 }
 
 /// A server in C, below a shell that also keeps a helper in Python waiting.
