@@ -159,6 +159,8 @@ fn java(scales: &mut Scales) -> Done {
         let command = [
             java.as_os_str(),
             OsStr::new(collector),
+            // The optimising compiler takes as long as the program, and does not change what is kept.
+            OsStr::new("-XX:TieredStopAtLevel=1"),
             OsStr::new("-cp"),
             folder.as_os_str(),
             OsStr::new("Shapes"),
