@@ -28,6 +28,10 @@ const LIBRARIES: [(&str, &str, &[&str]); 4] = [
     ("heap-sites.so", "2", &SITES),
 ];
 
+/// The size of the blocks of these libraries that alternate, so that what they share is within the 32 kB in which the
+/// compressor finds repetitions.
+const BLOCK: usize = 2048;
+
 /// The folder of the call tree's tool, which is compiled where Scruple runs.
 const CALL_TREE: &str = "../../instruments/calltree";
 
@@ -68,21 +72,27 @@ fn main() {
     for folder in [SHARED, COUNTER, AGENT, CALL_TREE] {
         println!("cargo::rerun-if-changed={folder}");
     }
-    // It lists the files of the call tree: cargo does not notice a file that was renamed.
-    println!("cargo::rerun-if-changed=src/calltree/install.rs");
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let embedded = out.join("embedded");
-    fs::create_dir_all(embedded.join("calltree")).expect("OUT_DIR can be written");
-    for entry in fs::read_dir(CALL_TREE).expect("the tool's sources are there").flatten() {
-        let content = fs::read(entry.path()).expect("the tool's sources can be read");
-        pack(&content, &embedded.join("calltree").join(entry.file_name()));
-    }
+    fs::create_dir_all(&embedded).expect("OUT_DIR can be written");
+    let mut tool: Vec<(String, Vec<u8>)> = fs::read_dir(CALL_TREE)
+        .expect("the tool's sources are there")
+        .flatten()
+        .map(|entry| {
+            let content = fs::read(entry.path()).expect("the tool's sources can be read");
+            (entry.file_name().to_string_lossy().into_owned(), content)
+        })
+        .collect();
+    tool.sort_unstable();
+    // One after the other: what a file shares with others is in the one before as well.
+    pack_together(&tool, usize::MAX, &embedded.join("calltree-sources"));
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let machine = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
     let supported = os == "linux" && matches!(machine.as_str(), "x86_64" | "aarch64");
     if !supported {
-        pack_together(&LIBRARIES.map(|_| Vec::new()), &embedded.join("heap-libraries"));
+        let none = LIBRARIES.map(|(name, _, _)| (name.to_owned(), Vec::new()));
+        pack_together(&none, BLOCK, &embedded.join("heap-libraries"));
         pack(&[], &embedded.join("runtimes.so"));
         return;
     }
@@ -90,9 +100,9 @@ fn main() {
         let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
         let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
         compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
-        fs::read(out.join(name)).expect("the compiler has written it")
+        (name.to_owned(), fs::read(out.join(name)).expect("the compiler has written it"))
     });
-    pack_together(&counters, &embedded.join("heap-libraries"));
+    pack_together(&counters, BLOCK, &embedded.join("heap-libraries"));
     // It runs a few times in a process, so that size counts.
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-Os", "-falign-functions=1"];
     compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
@@ -100,16 +110,16 @@ fn main() {
     pack(&agent, &embedded.join("runtimes.so"));
 }
 
-/// Packs files with much in common: a block of each in turn, so that what they share is within the 32 kB in which the
-/// compressor finds repetitions. Before them stand the size of a block and that of each file.
-fn pack_together(files: &[Vec<u8>], packed: &Path) {
-    const BLOCK: usize = 2048;
-    let sizes = [BLOCK].into_iter().chain(files.iter().map(Vec::len));
-    let mut all: Vec<u8> = sizes.flat_map(|size| (size as u32).to_le_bytes()).collect();
-    let longest = files.iter().map(Vec::len).max().unwrap_or_default();
-    for start in (0..longest).step_by(BLOCK) {
-        for file in files {
-            all.extend(file.iter().skip(start).take(BLOCK));
+/// Packs files with much in common: a block of each in turn. Before them stand the size of a block, the name and the size of
+/// each file, each in a line, and an empty line.
+fn pack_together(files: &[(String, Vec<u8>)], block: usize, packed: &Path) {
+    let longest = files.iter().map(|(_, file)| file.len()).max().unwrap_or_default();
+    let block = block.min(longest).max(1);
+    let sizes: String = files.iter().map(|(name, file)| format!("{name} {}\n", file.len())).collect();
+    let mut all = format!("{block}\n{sizes}\n").into_bytes();
+    for start in (0..longest).step_by(block) {
+        for (_, file) in files {
+            all.extend(file.iter().skip(start).take(block));
         }
     }
     pack(&all, packed);

@@ -24,20 +24,26 @@ impl Embedded {
 
 /// Files with much in common, which build.rs has compressed together.
 #[derive(Debug)]
-pub(crate) struct EmbeddedGroup<const FILES: usize> {
+pub(crate) struct EmbeddedGroup {
     packed: &'static [u8],
-    contents: OnceLock<[Vec<u8>; FILES]>,
+    files: OnceLock<Vec<(String, Vec<u8>)>>,
 }
 
-impl<const FILES: usize> EmbeddedGroup<FILES> {
+impl EmbeddedGroup {
     /// Files that build.rs has compressed together.
-    pub(crate) const fn new(packed: &'static [u8]) -> EmbeddedGroup<FILES> {
-        EmbeddedGroup { packed, contents: OnceLock::new() }
+    pub(crate) const fn new(packed: &'static [u8]) -> EmbeddedGroup {
+        EmbeddedGroup { packed, files: OnceLock::new() }
     }
 
-    /// The contents in the order of build.rs. They are decompressed when they are first needed.
-    pub(crate) fn contents(&self) -> &[Vec<u8>; FILES] {
-        self.contents.get_or_init(|| separate(&unpacked(self.packed)))
+    /// The names and contents in the order of build.rs. They are decompressed when they are first needed.
+    pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
+        self.files.get_or_init(|| separate(&unpacked(self.packed)).expect("build.rs compressed it"))
+    }
+
+    /// The content of a file that build.rs has put into the group.
+    pub(crate) fn content(&self, name: &str) -> &[u8] {
+        let file = self.files().iter().find(|file| file.0 == name);
+        file.map(|(_, content)| content).expect("build.rs has put it there")
     }
 }
 
@@ -47,24 +53,26 @@ fn unpacked(packed: &[u8]) -> Vec<u8> {
     content
 }
 
-/// Separates files whose blocks alternate: after the size of a block and the size of each file, a block of each file in
-/// turn.
-fn separate<const FILES: usize>(all: &[u8]) -> [Vec<u8>; FILES] {
-    let (sizes, mut blocks) = all.split_at(4 * (FILES + 1));
-    let mut sizes = sizes
-        .chunks_exact(4)
-        .map(|size| size.iter().rev().fold(0, |sum, byte| (sum << 8) | usize::from(*byte)));
-    let block = sizes.next().unwrap_or_default();
-    let sizes: Vec<usize> = sizes.collect();
-    let mut files = [const { Vec::new() }; FILES];
-    while !blocks.is_empty() {
-        for (file, size) in files.iter_mut().zip(&sizes) {
-            let (next, rest) = blocks.split_at(block.min(size - file.len()));
+/// Separates files whose blocks alternate: after the size of a block, and the name and the size of each file, a block of
+/// each file in turn.
+fn separate(all: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
+    let end = all.windows(2).position(|two| two == b"\n\n")?;
+    let (head, mut blocks) = (std::str::from_utf8(&all[..end]).ok()?, &all[end + 2..]);
+    let mut lines = head.lines();
+    let block: usize = lines.next()?.parse().ok()?;
+    let sizes =
+        lines.map(|line| line.rsplit_once(' ').and_then(|(name, size)| Some((name, size.parse().ok()?))));
+    let sizes: Vec<(&str, usize)> = sizes.collect::<Option<_>>()?;
+    let mut files: Vec<(String, Vec<u8>)> =
+        sizes.iter().map(|(name, _)| ((*name).to_owned(), Vec::new())).collect();
+    while files.iter().zip(&sizes).any(|((_, file), (_, size))| file.len() < *size) {
+        for ((_, file), (_, size)) in files.iter_mut().zip(&sizes) {
+            let (next, rest) = blocks.split_at_checked(block.min(size - file.len()))?;
             file.extend_from_slice(next);
             blocks = rest;
         }
     }
-    files
+    Some(files)
 }
 
 /// A file of this name, from build.rs.
@@ -82,8 +90,10 @@ mod tests {
 
     #[test]
     fn files_that_are_packed_together_are_whole() {
-        let sizes = [2, 3, 0, 5].map(u32::to_le_bytes).concat();
-        let all = [&sizes[..], b"ab", b"ab", b"c", b"cd", b"e"].concat();
-        assert_eq!(separate::<3>(&all), [&b"abc"[..], b"", b"abcde"]);
+        let all = b"2\na.c 3\nnone 0\nb c 5\n\nababccde";
+        let files = separate(all).expect("well-formed");
+        let expected = [("a.c", "abc"), ("none", ""), ("b c", "abcde")];
+        assert_eq!(files, expected.map(|(name, text)| (name.to_owned(), text.into())));
+        assert_eq!(separate(&all[..all.len() - 1]), None);
     }
 }

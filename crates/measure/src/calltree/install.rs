@@ -2,7 +2,7 @@
 //! cache.
 
 use super::error::Unavailable;
-use crate::embedded::{Embedded, embedded};
+use crate::embedded::EmbeddedGroup;
 use crate::program::Program;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,36 +11,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-macro_rules! sources {
-    ($($name:literal),*) => {
-        [$(($name, embedded!(concat!("calltree/", $name)))),*]
-    };
-}
-
 /// The tool's sources and its licence. They are embedded in the binary, so that they are distributed with it.
-static SOURCES: [(&str, Embedded); 21] = sources![
-    "COPYING",
-    "begins.c",
-    "calltree.h",
-    "contexts.c",
-    "control.c",
-    "effects.c",
-    "fibres.c",
-    "functions.c",
-    "goroutines.c",
-    "leftovers.c",
-    "live.c",
-    "main.c",
-    "monitor.c",
-    "node.c",
-    "processor.c",
-    "profile.c",
-    "scruple-calltree.h",
-    "shadow.h",
-    "stack.c",
-    "threads.c",
-    "translate.c"
-];
+static SOURCES: EmbeddedGroup =
+    EmbeddedGroup::new(include_bytes!(concat!(env!("OUT_DIR"), "/embedded/calltree-sources")));
 
 /// Compiler flags. A Valgrind tool is linked statically, without the C library, at an address that programs do not
 /// use.
@@ -240,9 +213,7 @@ impl Tool {
 fn digest(archives: &[PathBuf]) -> u64 {
     let mut hasher = DefaultHasher::new();
     FLAGS.hash(&mut hasher);
-    for (name, file) in &SOURCES {
-        (name, file.content()).hash(&mut hasher);
-    }
+    SOURCES.files().hash(&mut hasher);
     for archive in archives {
         let data = archive.metadata().ok();
         let changed = data.as_ref().and_then(|data| data.modified().ok());
@@ -271,8 +242,8 @@ fn compile(
         symlink(entry.path(), folder.join(entry.file_name())).map_err(cache)?;
     }
     let source = folder.join("source");
-    for (name, file) in &SOURCES {
-        fs::write(source.join(name), file.content()).map_err(cache)?;
+    for (name, content) in SOURCES.files() {
+        fs::write(source.join(name), content).map_err(cache)?;
     }
     let mut command = Command::new(compiler()?);
     let platform = format!("-DVGP_{ARCHITECTURE}_linux=1");
@@ -282,7 +253,7 @@ fn compile(
     command.args([format!("-DVGA_{ARCHITECTURE}=1"), "-DVGO_linux=1".to_owned(), platform, flavour]);
     command.arg("-I").arg(headers).arg("-I").arg(headers.parent().unwrap_or(headers));
     command.arg("-o").arg(folder.join(format!("calltree-{ARCHITECTURE}-linux")));
-    let sources = SOURCES.iter().filter(|(name, _)| name.ends_with(".c"));
+    let sources = SOURCES.files().iter().filter(|(name, _)| name.ends_with(".c"));
     command.args(sources.map(|(name, _)| source.join(name)));
     command.args(archives).arg("-lgcc").stdin(Stdio::null());
     let fails = |why: String| Unavailable::NotCompiled { version: valgrind.version.clone(), why };

@@ -23,15 +23,14 @@ const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 const LONGEST_PATH: usize = 1023;
 
 fn library(peak: LiveBytes, sites: bool) -> &'static [u8] {
-    static LIBRARIES: EmbeddedGroup<4> =
+    static LIBRARIES: EmbeddedGroup =
         EmbeddedGroup::new(include_bytes!(concat!(env!("OUT_DIR"), "/embedded/heap-libraries")));
-    let [counts, usable, requested, with_sites] = LIBRARIES.contents();
-    match peak {
-        _ if sites => with_sites,
-        LiveBytes::Off => counts,
-        LiveBytes::Usable => usable,
-        LiveBytes::Requested => requested,
-    }
+    LIBRARIES.content(match peak {
+        _ if sites => "heap-sites.so",
+        LiveBytes::Off => "heap-counts.so",
+        LiveBytes::Usable => "heap-usable.so",
+        LiveBytes::Requested => "heap-requested.so",
+    })
 }
 
 /// One counting session, for one launch.
