@@ -113,8 +113,11 @@ pub struct LoadCourse {
     pub failed: u64,
     /// The number of windows, and how many of them the generator spoilt.
     pub windows: (u64, u64),
-    /// The number of good answers per second.
+    /// The number of good answers per second. If the generator was late, this is the most that it can have been.
     pub rate: f64,
+    /// The least that the rate can have been, where that is noticeably less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_rate: Option<f64>,
     /// The requests per second that were due, where the server did not keep up with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
@@ -133,8 +136,13 @@ impl LoadCourse {
     /// The courses of loads that several nodes generated, one after the other, each against a separate server. The
     /// rate is the mean rate of a server.
     pub fn join_courses(courses: Vec<LoadCourse>) -> LoadCourse {
-        let rates: Vec<f64> = courses.iter().map(|course| course.rate).collect();
-        let mut whole = LoadCourse::default();
+        let mean = |rate: fn(&LoadCourse) -> f64| {
+            courses.iter().map(rate).sum::<f64>() / courses.len().max(1) as f64
+        };
+        let rate = mean(|course| course.rate);
+        let is_uncertain = courses.iter().any(|course| course.least_rate.is_some());
+        let least_rate = is_uncertain.then(|| mean(|course| course.least_rate.unwrap_or(course.rate)));
+        let mut whole = LoadCourse { rate, least_rate, ..LoadCourse::default() };
         let mut responses: BTreeMap<u64, u64> = BTreeMap::new();
         for course in courses {
             let shift = whole.slices.last().map_or(0, |slice| slice.to);
@@ -151,7 +159,6 @@ impl LoadCourse {
             whole.answer = whole.answer.or(course.answer);
         }
         whole.response = responses.into_iter().collect();
-        whole.rate = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
         whole
     }
 }

@@ -4,7 +4,7 @@
 //! waits. A backlog after a stall empties again, so that times of little waiting occur until the end. The minimum
 //! wait over some time distinguishes the two cases, as in Nichols and Jacobson ("Controlling queue delay", 2012).
 
-use super::result::RunPart;
+use super::result::{RequestTimes, RunPart};
 use scruple_core::knee::BEHIND;
 
 /// The smallest number of parts from which a window's course is judged.
@@ -40,8 +40,24 @@ pub(super) fn backlog_growth(parts: &[RunPart], last_done: i64) -> u64 {
     if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
 }
 
+/// The most by which the answers can have been behind at the end of a window whose backlog grew by `least`. Delays of
+/// the generator, which `backlog_growth` leaves out, may hide a backlog: requests that it noticed late were sent
+/// together, so that the later ones did not wait longer. They hide no more than the longest delay of a response.
+pub(super) fn most_behind(least: u64, times: &RequestTimes, parts: &[RunPart], last_done: i64) -> u64 {
+    let without = times.delayed.least_of(&times.response);
+    let delay = |q: f64| {
+        let [with, without] = [&times.response, &without].map(|all| all.quantile(q).unwrap_or(0));
+        with.saturating_sub(without)
+    };
+    let delays = [0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0].map(delay);
+    let longest = delays.into_iter().max().unwrap_or(0);
+    let end = parts.last().map_or(last_done, |part| part.to);
+    (least + longest).min((last_done - end).max(0) as u64).max(least)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::delayed::Delayed;
     use super::super::latencies::Latencies;
     use super::super::result::{RequestCounts, RequestTimes};
     use super::*;
@@ -98,6 +114,21 @@ mod tests {
         assert_eq!(after(|at| 900.0 - at / 2.0), 0.0);
         // Waits differ by chance, and the last ones may be long.
         assert_eq!(after(|at| 5.0 + at % 7.0), 0.0);
+    }
+
+    #[test]
+    fn delays_of_the_generator_may_hide_a_backlog() {
+        // 25 requests were due in 25 ms and noticed at 500 ms; a server of 100/s answers the last at 750 ms.
+        let response = Latencies::of((1..=25).map(|i: u64| ((500 + 10 * i - i) * MS as u64, 1)));
+        let least = Latencies::of((1..=25).map(|i: u64| (10 * i * MS as u64, 1)));
+        let delayed = Delayed::of(response.clone(), least);
+        let punctual = RequestTimes { response: response.clone(), ..RequestTimes::default() };
+        let times = RequestTimes { response, delayed, ..RequestTimes::default() };
+        let parts = [part(0, 25 * MS, 25, None)];
+        let most = |least, times: &RequestTimes| most_behind(least, times, &parts, 750 * MS) / MS as u64;
+        assert!((450..=550).contains(&most(0, &times)), "{}", most(0, &times));
+        assert_eq!(most(400_000_000, &times), 725, "no longer than until the last answer");
+        assert_eq!(most(0, &punctual), 0);
     }
 
     #[test]

@@ -207,6 +207,7 @@ mod tests {
             started: (0, 0),
             span: 4,
             behind: 0,
+            behind_most: 0,
             counts: whole.counts,
             times: whole.times,
             idle_failures: Failures::default(),

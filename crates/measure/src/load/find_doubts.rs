@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
+use scruple_core::knee::BEHIND;
 use scruple_core::unit::{Unit, grouped, quantity};
 
 /// A figure is remarked on where the generator's delay is more than this share of it.
@@ -59,14 +60,20 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
             grouped(result.counts.due as f64)
         )
     };
+    let late = result.least_rate() < result.rate() * (1.0 - BEHIND);
     let seen = match (result.behind, unsent) {
         (0, 0) => return None,
         (0, _) => format!("{}: the server keeps every connection busy", never()),
         (behind, _) => format!(
-            "the server fell behind: it answered {}/s, and what was due in {} took it {} longer{}",
+            "the server fell behind: it answered {}{}/s, and what was due in {} took it {} longer{}",
+            if late { "at most " } else { "" },
             grouped(result.rate()),
             quantity(result.span as f64, &Unit::Nanoseconds),
-            quantity(behind as f64, &Unit::Nanoseconds),
+            format_args!(
+                "{}{}",
+                if late { "at least " } else { "" },
+                quantity(behind as f64, &Unit::Nanoseconds)
+            ),
             if unsent > 0 { format!("; {}", never()) } else { String::new() }
         ),
     };

@@ -52,6 +52,7 @@ pub(crate) fn merge(
         started,
         span: counted.span().max(1),
         behind: 0,
+        behind_most: 0,
         times: counted.times,
         counts: RequestCounts {
             backlog: threads.iter().map(|thread| thread.backlog_most).sum(),
@@ -79,6 +80,7 @@ pub(crate) fn merge(
         // Requests that wait at the end because the server stalled do not show that the server is too slow.
         let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
         result.behind = if (stood as u64) < behind { behind } else { 0 };
+        result.behind_most = backlog::most_behind(result.behind, &result.times, result.counted(), last);
     }
     let refused = threads.iter().any(|thread| thread.priority_refused);
     result.doubts = find_doubts::doubts(plan, &result);

@@ -19,8 +19,11 @@ pub struct LoadResult {
     pub started: (u64, u64),
     /// The length of the time in which requests were due, in nanoseconds.
     pub span: u64,
-    /// How far the answers were behind the requests at the end of the span, in nanoseconds; 0 if the server kept up.
+    /// How far the answers were behind the requests at the end of the span, in nanoseconds, without the delays of the
+    /// generator; 0 if the server kept up.
     pub behind: u64,
+    /// The most that `behind` can have been, because of the delays of the generator.
+    pub behind_most: u64,
     /// The numbers of requests and their outcomes.
     pub counts: RequestCounts,
     /// How long requests took.
@@ -279,13 +282,19 @@ impl LoadResult {
         if is_open { self.counts.answered } else { self.counted().iter().map(|part| part.arrived).sum() }
     }
 
-    /// Good answers per second, over the span and the time by which the answers were behind at its end.
+    /// Good answers per second, over the span and the time by which the answers were behind at its end. If the generator
+    /// was late, this is the most that the rate can have been.
     pub fn rate(&self) -> f64 {
-        if self.span == 0 {
-            0.0
-        } else {
-            self.answers_of_rate() as f64 * 1e9 / (self.span + self.behind) as f64
-        }
+        self.rate_over(self.span + self.behind)
+    }
+
+    /// The least that the rate can have been: as if all delays had been the server's.
+    pub fn least_rate(&self) -> f64 {
+        self.rate_over(self.span + self.behind_most)
+    }
+
+    fn rate_over(&self, time: u64) -> f64 {
+        if self.span == 0 { 0.0 } else { self.answers_of_rate() as f64 * 1e9 / time as f64 }
     }
 
     /// The parts that count: all but the warm-up.

@@ -134,11 +134,13 @@ fn table(servers: &[(usize, &Arm, &LoadCourse)]) -> Table {
             Cell::text(value.unwrap_or_else(|| "–".to_owned()))
         }));
         let bad = |count: u64| if count > 0 { Tone::Worse } else { Tone::Plain };
+        let rate = match course.least_rate {
+            Some(least) => format!("{} to {}", grouped(least), grouped(course.rate)),
+            None => grouped(course.rate),
+        };
         cells.push(match course.offered {
-            Some(due) => {
-                Cell::toned(format!("{}/s of {}/s", grouped(course.rate), grouped(due)), Tone::Worse)
-            }
-            None => Cell::text(grouped(course.rate)),
+            Some(due) => Cell::toned(format!("{rate}/s of {}/s", grouped(due)), Tone::Worse),
+            None => Cell::text(rate),
         });
         cells.push(Cell::text(grouped(course.answered as f64)));
         cells.push(Cell::toned(grouped(course.failed as f64), bad(course.failed)));

@@ -193,10 +193,13 @@ fn unreachable(address: &Address, error: &std::io::Error) -> LoadError {
     if let (Address::Unix(path), std::io::ErrorKind::NotFound) = (address, error.kind()) {
         return LoadError::NoSocket { path: path.display().to_string() };
     }
+    let class = super::connection::unconnected(error);
+    // The class of a refused connection says all that the system does.
+    let system = if class == Failure::Refused { String::new() } else { format!(" ({error})") };
     LoadError::Unreachable {
         address: address.to_string(),
-        class: super::connection::unconnected(error),
-        detail: format!(" ({error}); is the server running?"),
+        class,
+        detail: format!("{system}; is the server running?"),
     }
 }
 

@@ -61,6 +61,8 @@ struct TurnFields {
 #[derive(Serialize)]
 struct RequestsView<'a> {
     rate: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least_rate: Option<f64>,
     due: u64,
     answered: u64,
     failed: BTreeMap<&'static str, u64>,
@@ -317,6 +319,7 @@ fn server(server: &ServerResults) -> ServerView<'_> {
 fn requests(pool: &Pool) -> RequestsView<'_> {
     RequestsView {
         rate: pool.rate(),
+        least_rate: pool.least_rate(),
         due: pool.counts.due,
         answered: pool.counts.answered,
         failed: sorting::map(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),

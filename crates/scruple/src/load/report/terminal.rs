@@ -257,8 +257,9 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
     let void = server.void > 0 && server.void == pool.windows;
     let _ = writeln!(
         out,
-        "  {} answered, {}/s{} · {style}{} failed{style:#}{}{}",
+        "  {} answered, {}{}/s{} · {style}{} failed{style:#}{}{}",
         grouped(pool.counts.answered as f64),
+        pool.least_rate().map_or(String::new(), |least| format!("{} to ", grouped(least))),
         grouped(pool.rate()),
         match loads.plan.rate().filter(|_| pool.fell_behind() && loads.plan.scenario.is_none()) {
             Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),

@@ -20,6 +20,8 @@ pub struct Pool {
     pub span: u64,
     /// The sum of the times by which the answers were behind at the ends of turns, in nanoseconds.
     pub behind: u64,
+    /// The most that this sum can be, because of the delays of the generator.
+    pub behind_most: u64,
     /// The number of good answers that count for the rate, in the turns that count, and the span of these turns in nanoseconds.
     counted: (u64, u64),
     /// The numbers of requests and their outcomes.
@@ -113,10 +115,20 @@ impl Pool {
     }
 
     /// Returns the good answers per second. The time includes that by which the answers were behind at the ends of
-    /// turns.
+    /// turns. If the generator was late, this is the most that the rate can have been.
     pub fn rate(&self) -> f64 {
+        self.rate_with(self.behind)
+    }
+
+    /// Returns the least that the rate can have been, where it is noticeably less than `rate`.
+    pub fn least_rate(&self) -> Option<f64> {
+        let least = self.rate_with(self.behind_most);
+        (least < self.rate() * (1.0 - BEHIND)).then_some(least)
+    }
+
+    fn rate_with(&self, behind: u64) -> f64 {
         let (answered, span) = self.counted;
-        if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + self.behind) as f64 }
+        if span == 0 { 0.0 } else { answered as f64 * 1e9 / (span + behind) as f64 }
     }
 
     /// Whether the server did not keep up with the rate on the whole. Being behind at the end of a single turn is not
@@ -136,6 +148,7 @@ impl Pool {
             self.add_times(load, begins, &since);
             // These figures only count for valid turns, because a late generator also delays answers.
             self.behind += load.behind;
+            self.behind_most += load.behind_most;
             self.counted.0 += load.answers_of_rate();
             self.counted.1 += load.span;
         } else {

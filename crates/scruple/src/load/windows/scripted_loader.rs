@@ -30,6 +30,8 @@ pub struct ScriptedWindow {
     span: u64,
     /// How far the answers were behind at the end of the window, in milliseconds.
     behind: u64,
+    /// The most that it can have been, because the generator was late, in milliseconds.
+    behind_most: u64,
     /// The response times in microseconds, each with its count.
     response: Vec<(u64, u64)>,
     /// The service times in microseconds, each with its count. If empty, the response times are used.
@@ -152,6 +154,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
         started: (0, 0),
         span,
         behind: entry.behind * 1_000_000,
+        behind_most: entry.behind.max(entry.behind_most) * 1_000_000,
         counts,
         times,
         idle_failures: Failures::default(),

@@ -235,6 +235,21 @@ fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
 }
 
 #[test]
+fn a_rate_that_a_late_generator_hides_is_between_two_rates() {
+    let place = Place::new();
+    let mut late = window(260);
+    late["behind_most"] = 3000.into();
+    script(&place, &[("new", vec![late])]);
+    let words = ["--warm-up", "off", "--export", "page.html"];
+    let answer = place.run(load(&words));
+    assert!(answer.stdout.contains("10,000 answered, 250 to 1,000/s ·"), "{}", answer.exchange());
+    assert!(place.read("page.html").contains("250 to 1,000"));
+    let json = place.run(load(&["--warm-up", "off", "--json"])).json();
+    assert_eq!(at(&json, "/load/servers/0/rate"), 1000.0);
+    assert_eq!(at(&json, "/load/servers/0/least_rate"), 250.0);
+}
+
+#[test]
 fn a_window_that_ends_in_a_pause_is_no_server_that_falls_behind() {
     let place = Place::new();
     let mut late = window(200);

@@ -34,6 +34,7 @@ pub fn course(server: &ServerResults, loads: &Loads) -> LoadCourse {
         failed: pool.counts.failures.total(),
         windows: (pool.windows as u64, server.void as u64),
         rate: pool.rate(),
+        least_rate: pool.least_rate(),
         offered,
         response: pool.times.response.each().to_vec(),
         slices: slices.collect(),
