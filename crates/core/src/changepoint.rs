@@ -12,6 +12,7 @@ mod candidates;
 mod confidence_set;
 mod false_alarm;
 mod fit;
+mod least_step;
 mod modes;
 mod noise_level;
 mod noise_shape;

@@ -1,9 +1,10 @@
 //! A series on a scale on which steps are additive, with the uncertainty of each value.
 
+use super::least_step::least_step;
 use super::noise_level;
 use super::series::{SeriesOptions, StepSize};
 use crate::stats::Interval;
-use crate::stats::quantile::{median, sorted};
+use crate::stats::quantile::median;
 
 /// The scale on which the steps of a series are additive.
 #[derive(Clone, Copy)]
@@ -23,7 +24,7 @@ impl StepScale {
             return StepScale::Ratio;
         }
         let noise = variogram(values, 1).sqrt();
-        let unit = UNIT * if noise > 0.0 { noise } else { least_step(values) };
+        let unit = UNIT * if noise > 0.0 { noise } else { least_step(values, 0.0) };
         StepScale::Difference(if unit > 0.0 && unit.is_finite() { unit } else { 1.0 })
     }
 
@@ -104,10 +105,8 @@ impl Scaled {
         } else {
             options.errors.iter().map(|&error| scale.resolution(error, 1.0).powi(2)).collect()
         };
-        // Where most values are equal, differences of neighbours show no noise; the smallest step between distinct
-        // values then bounds it.
         let resolution = scale.resolution(options.resolution, median(values));
-        let floor = least_step(&places).max(resolution).max(1e-9) / 12_f64.sqrt();
+        let floor = least_step(&places, options.error).max(resolution).max(1e-9) / 12_f64.sqrt();
         // A few changes of level hardly affect differences of neighbours.
         let rough = noise_level::deviations(&places, floor);
         let scales: Vec<f64> = own.iter().zip(&rough).map(|(own, rough)| rough.max(own.sqrt())).collect();
@@ -166,14 +165,6 @@ impl Scaled {
         };
         half_variance((0..self.len() - lag).map(apart))
     }
-}
-
-/// The smallest difference between distinct values; 0 where all are equal.
-fn least_step(values: &[f64]) -> f64 {
-    let mut distinct = sorted(values);
-    distinct.dedup();
-    let least = distinct.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { 0.0 }
 }
 
 /// Half the robust variance of differences between values `lag` apart: the variance of the noise that does not persist

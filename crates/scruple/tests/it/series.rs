@@ -43,6 +43,7 @@ fn a_table_of_values_is_judged_and_charted_like_a_history() {
     assert!(report.stdout.contains("taken one after another"), "{}", report.exchange());
     assert!(report.stdout.contains("c12") && report.stdout.contains("+1.0"), "{}", report.exchange());
     assert!(place.read("own.html").contains("c18") && place.read("own.svg").contains("<svg"));
+    assert!(!place.read("own.html").contains("‘’"), "versions of a table have no titles");
     let shown = place.run(["show", "mine"]);
     assert_eq!(shown.stdout, report.stdout, "one line for each series and one for each change");
     // A JSON file with the same values gives the same change.
@@ -51,6 +52,24 @@ fn a_table_of_values_is_judged_and_charted_like_a_history() {
     place.write("own.json", serde_json::to_string(&objects).expect("JSON"));
     assert_eq!(place.run(["store", "import", "--label", "json", "own.json"]).code, 0);
     assert_eq!(changes(&place, "json"), [("size".to_owned(), "c18".to_owned(), true)]);
+}
+
+#[test]
+fn whole_numbers_that_change_once_are_shown_as_they_are() {
+    let place = Place::new();
+    let report = |parts: &[(u32, usize)]| {
+        let values = parts.iter().flat_map(|&(value, count)| std::iter::repeat_n(value, count));
+        let rows: String = values.enumerate().map(|(i, value)| format!("c{i:02},{value}\n")).collect();
+        place.write("own.csv", format!("commit,value\n{rows}"));
+        assert_eq!(place.run(["store", "import", "own.csv"]).code, 0);
+        place.run(["history", "report", "last"]).stdout
+    };
+    // The smallest difference between these values is larger than the first level.
+    let found = report(&[(42, 4), (168, 8)]);
+    assert!(found.contains("42.0 → 168  4.00"), "{found}");
+    // The two levels differ by the smallest difference between values, which is not noise.
+    let found = report(&[(10, 8), (20, 6)]);
+    assert!(found.contains("regression  c08"), "{found}");
 }
 
 #[test]
@@ -63,7 +82,7 @@ fn results_of_asv_make_one_history() {
         let name = format!("results/machine/{:08x}-env.json", 0xfeed_0000_u32 - i as u32);
         let text = format!(
             "{{\"commit_hash\": \"{i:040x}\", \"date\": {}, \"requirements\": {{}}, \"env_name\": \"env\", \"version\": 2, \
-             \"result_columns\": [\"result\", \"params\"], \"results\": {{\"time_parse\": [[{seconds}, NaN], [[\"a\", \"b\"]]]}}}}",
+             \"result_columns\": [\"result\", \"params\"], \"results\": {{\"time_parse\": [[{seconds}, NaN], [[\"a\", \"b\"]]], \"time_broken\": null}}}}",
             1000 * i
         );
         place.write(&name, text);
@@ -71,6 +90,9 @@ fn results_of_asv_make_one_history() {
     let imported = place.run(["store", "import", "results"]);
     assert_eq!(imported.code, 0, "{}", imported.exchange());
     assert_eq!(changes(&place, "last"), [("time.wall".to_owned(), format!("{:040x}", 9), true)]);
+    let broken: Vec<&str> = imported.stdout.lines().filter(|line| line.contains("time_broken")).collect();
+    assert_eq!(broken.len(), 1, "{}", imported.exchange());
+    assert!(broken[0].ends_with("‘00000000’"), "{}", imported.exchange());
 }
 
 #[test]

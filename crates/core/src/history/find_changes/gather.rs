@@ -131,8 +131,12 @@ fn series(
         false => cannot(&readings, first.source.contains(SLOPE)),
     };
     // A zero among positive readings means less than one step of the resolution.
-    let least = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
-    let scaled = |reading: f64| if differences { reading } else { reading.max(least).ln() };
+    let half = if resolution > 0.0 { resolution / 2.0 } else { f64::MIN_POSITIVE };
+    let scaled = |reading: f64| match reading {
+        reading if differences => reading,
+        0.0 => half.ln(),
+        reading => reading.ln(),
+    };
     let mut points: Vec<Point> = Vec::new();
     let mut reads: Vec<VersionReadings> = Vec::new();
     let mut copies_agree = true;

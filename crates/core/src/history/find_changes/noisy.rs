@@ -240,7 +240,8 @@ fn judge_given_values(
     let values: Vec<f64> =
         centres.iter().map(|centre| if logarithmic { centre.exp() } else { *centre }).collect();
     let errors = errors(&logs, &centres);
-    let resolution = gathered.resolution;
+    // The steps of single values are those of the series itself.
+    let resolution = if errors.is_empty() { 0.0 } else { gathered.resolution };
     let options = SeriesOptions { error, errors: &errors, resolution, ..SeriesOptions::default() };
     match changepoint::noisy(&values, &options) {
         Ok(series) => {
