@@ -132,7 +132,20 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<HistoryEvent<'a>> {
             let taken = event.changes.iter().any(|(other, _)| std::ptr::eq(*other, series));
             same && form && !taken
         };
-        match events.iter_mut().find(joins) {
+        // Several versions of the set may have changed something: the most probable one, or else the one whose change in
+        // the same direction is the largest, is the likeliest cause.
+        let likelihood = |event: &HistoryEvent<'_>| {
+            let alike = event
+                .changes
+                .iter()
+                .map(|(_, other)| other.ratio.abs().ln() * change.ratio.abs().ln().signum());
+            (event.at == change.at, alike.fold(f64::NEG_INFINITY, f64::max))
+        };
+        let likelier = |one: &&mut HistoryEvent<'_>, other: &&mut HistoryEvent<'_>| {
+            let ((exact, size), (other_exact, other_size)) = (likelihood(one), likelihood(other));
+            exact.cmp(&other_exact).then(size.total_cmp(&other_size)).reverse()
+        };
+        match events.iter_mut().filter(joins).min_by(likelier) {
             Some(event) => {
                 event.changes.push((series, change));
                 event.before = event.before.max(change.before);
@@ -195,6 +208,23 @@ mod tests {
         let numbers: Vec<usize> = events.iter().map(|event| event.number).collect();
         assert_eq!(numbers, (1..=events.len()).collect::<Vec<_>>());
         assert!(events.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    }
+
+    #[test]
+    fn a_wide_set_joins_its_most_probable_version_or_else_the_largest_change_inside_it() {
+        let mut made = rich();
+        let series = &mut made.judgement.series;
+        series.truncate(2);
+        let change = series[1].changes[1].clone();
+        let exact = |at: usize, ratio: f64| Change { at, set: vec![at], ratio, ..change.clone() };
+        series[0].changes = vec![exact(11, 1.0001), exact(12, 0.5), exact(13, 1.05), exact(14, 1.02)];
+        let joined = |at: usize, series: &mut [Series]| {
+            series[1].changes = vec![Change { at, set: (10..=15).collect(), ratio: 1.08, ..change.clone() }];
+            let shown: Vec<&Series> = series.iter().collect();
+            of(&shown).iter().find(|event| event.changes.len() == 2).map(|event| event.at)
+        };
+        assert_eq!(joined(14, series), Some(14));
+        assert_eq!(joined(15, series), Some(13));
     }
 
     #[test]
