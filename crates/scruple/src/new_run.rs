@@ -49,6 +49,11 @@ impl Passes {
 
 /// Creates a run without arms. Its provenance contains the digests of the programs at these paths.
 pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs: &[&Path]) -> Run {
+    Run { provenance: provenance(programs), ..run_from_elsewhere(seed, label, terms) }
+}
+
+/// Creates a run without arms for what was measured elsewhere, so that nothing is known of its environment.
+pub fn run_from_elsewhere(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let entropy = entropy();
     Run {
@@ -59,7 +64,7 @@ pub fn empty_run(seed: Option<u64>, label: Option<&str>, terms: Terms, programs:
         seed: seed.unwrap_or(entropy % 1_000_000),
         argv: without_secrets(std::env::args()),
         terms,
-        provenance: provenance(programs),
+        provenance: Provenance::default(),
         arms: Vec::new(),
         warnings: Vec::new(),
     }

@@ -133,14 +133,17 @@ impl Store {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             return Err(missing());
         }
-        let mut begun = ids(
-            "SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 ORDER BY id",
-            name.to_lowercase().into(),
-        )?;
+        let name = name.to_lowercase();
+        // A whole id is found by the index; for a prefix all ids are read.
+        if let Some(id) = ids("SELECT id FROM run WHERE id = $1", name.as_str().into())?.pop() {
+            return Ok(id);
+        }
+        let mut begun =
+            ids("SELECT id FROM run WHERE substr(id, 1, length($1)) = $1 ORDER BY id", name.as_str().into())?;
         match begun.len() {
             0 => Err(missing()),
             1 => Ok(begun.remove(0)),
-            _ => Err(StoreError::Ambiguous { name: name.to_owned(), matches: begun.join(", ") }),
+            _ => Err(StoreError::Ambiguous { name, matches: begun.join(", ") }),
         }
     }
 

@@ -98,6 +98,7 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     // If a benchmark prints something, that text is between its name and its figures, which are on different lines.
     let mut open: Option<&str> = None;
     let mut named: Vec<&str> = Vec::new();
+    let mut failed: Vec<&str> = Vec::new();
     let count = text.lines().count();
     for (index, line) in text.lines().enumerate() {
         if let Some((key, value)) = line.split_once(": ") {
@@ -106,7 +107,9 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
                 "cpu" => imported.provenance.cpu = clean(value.trim()),
                 "goos" | "goarch" => imported.note(key, value.trim()),
                 key if key.ends_with("--- FAIL") => {
-                    imported.remark("go-failed", format!("‘{}’ failed", clean(value.trim())))
+                    let name = value.trim();
+                    failed.push(name.strip_prefix("Benchmark").unwrap_or(name));
+                    imported.remark("go-failed", format!("‘{}’ failed", clean(name)))
                 }
                 _ => {}
             }
@@ -156,7 +159,8 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
         let below = |line: &BenchmarkLine<'_>| {
             line.name.strip_prefix(plain).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        if !found.iter().any(below) {
+        let failed = failed.iter().any(|failed| split_processors(failed).0 == plain);
+        if !failed && !found.iter().any(below) {
             let message = format!("‘{}’ is left out: it has no line of results", clean(name));
             imported.remark("go-left-out", message);
         }

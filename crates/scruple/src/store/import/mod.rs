@@ -19,6 +19,7 @@ pub mod jmh;
 pub mod pytest;
 pub mod scruple_json;
 pub mod series;
+mod summaries;
 #[cfg(test)]
 pub mod tests;
 pub mod verb;

@@ -5,7 +5,7 @@ use super::criterion_rs;
 use super::criterion_rs::CriterionFolder;
 use super::series::found_series;
 use super::series::found_series::FoundSeries;
-use super::{Format, ImportError, Imported};
+use super::{Format, ImportError, Imported, summaries};
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -43,7 +43,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         let text = text_of(path)?;
         let format = match args.format.or_else(|| super::recognise(&text)) {
             Some(format) => format,
-            None => return Err(unknown(path)),
+            None => return Err(unknown(path, &text)),
         };
         if series.add(path, format, &text)? {
             continue;
@@ -72,9 +72,12 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
     let store = Store::open(&paths::store_address(args.store.as_deref())?)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
+    let files: BTreeSet<String> = found.iter().map(|(path, ..)| path.clone()).collect();
     for (position, (path, format, mut imported)) in found.into_iter().enumerate() {
         let range = imported.history.take();
-        let run = run_of(imported, args.label.as_deref(), position);
+        let mut run = run_of(imported, args.label.as_deref(), position);
+        // The command line of a run names only the file that it comes from: there may be thousands of others.
+        run.argv.retain(|word| *word == path || !files.contains(word));
         match range {
             Some(range) => histories.push(range.stored(run)),
             None => {
@@ -83,9 +86,9 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             }
         }
     }
-    let all = || runs.iter().chain(histories.iter().map(|history| &history.run));
-    for run in all() {
-        if store.has(&run.id)? || all().filter(|other| other.id == run.id).count() > 1 {
+    let mut ids: BTreeSet<&str> = BTreeSet::new();
+    for run in runs.iter().chain(histories.iter().map(|history| &history.run)) {
+        if !ids.insert(&run.id) || store.has(&run.id)? {
             return Err(Fault::usage(format!(
                 "the run {} is in the store already, or named twice: `scruple store rm {}` removes it, and --store \
                  names another store. Nothing was imported",
@@ -105,7 +108,7 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
         Some(Subject::Case { .. }) => 0.01,
         _ => Terms::default().margin,
     };
-    let mut run = new_run::empty_run(Some(0), label, Terms { margin, ..Terms::default() }, &[]);
+    let mut run = new_run::run_from_elsewhere(Some(0), label, Terms { margin, ..Terms::default() });
     run.started = imported.started.filter(|moment| *moment > 0).unwrap_or(run.started + position as i64);
     run.id = new_run::identifier_of(run.started as u64, position);
     run.state = RunState::Complete;
@@ -157,7 +160,15 @@ pub(super) fn text_of(path: &Path) -> Result<String, Fault> {
     })
 }
 
-fn unknown(path: &Path) -> Fault {
+fn unknown(path: &Path, text: &str) -> Fault {
+    if let Some(tool) = summaries::tool_of(text) {
+        return Fault::usage(format!(
+            "cannot import ‘{}’: it is a summary of {}, without the readings; {}",
+            path.display(),
+            tool.tool(),
+            tool.advice()
+        ));
+    }
     Fault::usage(format!(
         "cannot import ‘{}’: it looks like none of the formats that are known; name one with --format, or see \
          `scruple store import --help`",
@@ -186,8 +197,8 @@ fn gather(folder: &Path, format: Option<Format>, found: &mut BTreeSet<PathBuf>) 
     match found.len() > before {
         true => Ok(()),
         false => Err(Fault::usage(format!(
-            "cannot import the folder ‘{}’: there is no new/sample.json of criterion.rs in it; name the files of other \
-             tools one by one",
+            "cannot import the folder ‘{}’: it has neither a new/sample.json of criterion.rs nor results of asv; name \
+             the files of other tools one by one",
             folder.display()
         ))),
     }

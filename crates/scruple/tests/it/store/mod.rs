@@ -150,6 +150,25 @@ fn verdicts(page: &Value) -> Vec<Value> {
 }
 
 #[test]
+fn results_of_many_files_each_name_their_own_file_and_summaries_are_refused() {
+    let place = Place::new();
+    let results = r#"{"results": [{"command": "true", "mean": 0.1, "times": [0.1, 0.1, 0.2]}]}"#;
+    place.write("one.json", results);
+    place.write("two.json", results);
+    let imported = place.run(["store", "import", "one.json", "two.json"]);
+    assert_eq!(imported.code, 0, "{}", imported.exchange());
+    let words = |run: &str| place.run(["show", run, "--json"]).json()["run"]["argv"].to_string();
+    let (first, second) = (words("last~1"), words("last"));
+    assert!(first.contains("one.json") && !first.contains("two.json"), "{first}");
+    assert!(second.contains("two.json") && !second.contains("one.json"), "{second}");
+    place.write("table.csv", "command,mean,stddev,median,user,system,min,max\ntrue,0.1,0,0.1,0,0,0.1,0.1\n");
+    let refused = place.run(["store", "import", "table.csv"]);
+    assert_eq!(refused.code, 2);
+    let advice = "it is a summary of hyperfine, without the readings; write it again with --export-json FILE";
+    assert!(refused.stderr.contains(advice), "{}", refused.exchange());
+}
+
+#[test]
 fn a_run_that_was_written_as_json_is_imported_with_the_same_verdicts() {
     let place = Place::new();
     let answer = place.run([

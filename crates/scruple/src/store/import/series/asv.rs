@@ -60,8 +60,9 @@ pub fn read(text: &str) -> Result<Values, ImportError> {
             });
         }
         if !numbers.is_empty() && numbers.iter().all(Option::is_none) {
-            let short = clean(results.commit_hash.get(..8).unwrap_or(&results.commit_hash));
-            found.left_out.insert(format!("asv has no result of ‘{}’ at {short}", clean(name)));
+            let short = results.commit_hash.get(..8).unwrap_or(&results.commit_hash).to_owned();
+            let text = format!("asv has no result of ‘{}’", clean(name));
+            found.left_out.entry(text).or_default().insert(short);
         }
     }
     Ok(found)

@@ -68,7 +68,10 @@ pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportErro
         let filled = cells().filter(|(_, _, cell)| !cell.is_empty());
         // A column of words, such as a branch, is ignored. A column of numbers with a few words is an error.
         if number.is_none() && !filled.clone().any(|(_, _, cell)| is_number(cell)) {
-            found.left_out.insert(format!("the column ‘{}’ holds no numbers", clean(&head[column])));
+            found
+                .left_out
+                .entry(format!("the column ‘{}’ holds no numbers", clean(&head[column])))
+                .or_default();
             continue;
         }
         let (title, of_title) = unit_of(&head[column]);
@@ -142,7 +145,7 @@ mod tests {
             [own("aaa0", "metric1", -1.5), own("aaa0", "size", 2e3), own("aaa1", "size", 3e3)]
         );
         let left_out = read(wide, "own").expect("values").left_out;
-        assert_eq!(left_out.into_iter().collect::<Vec<_>>(), ["the column ‘branch’ holds no numbers"]);
+        assert_eq!(left_out.into_keys().collect::<Vec<_>>(), ["the column ‘branch’ holds no numbers"]);
         let long = "commit,value,unit,name,metric\na,1,ms,parse,latency\nb,2,ms,parse,latency\n";
         assert_eq!(read_all(long)[1], ("b".to_owned(), "parse".to_owned(), "latency".to_owned(), 2e6));
         assert_eq!(read(long, "own").expect("values").values[0].unit, Unit::Nanoseconds);

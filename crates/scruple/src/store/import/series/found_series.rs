@@ -38,7 +38,9 @@ impl FoundSeries {
                 let more = asv::read(text).map_err(refused)?;
                 let (_, all) = self.asv.get_or_insert_with(|| (path.to_owned(), Values::default()));
                 all.values.extend(more.values);
-                all.left_out.extend(more.left_out);
+                for (text, versions) in more.left_out {
+                    all.left_out.entry(text).or_default().extend(versions);
+                }
                 Ok(true)
             }
             _ => Ok(false),

@@ -12,6 +12,7 @@ use super::figures::nanoseconds;
 use super::{ImportError, clean};
 use crate::new_run;
 use crate::store::{StoredHistory, StoredVersion};
+use scruple_core::harmless_text::list_names;
 use scruple_core::history::Version;
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
@@ -44,8 +45,9 @@ pub struct SeriesValue {
 pub struct Values {
     /// The values, in the order of the text.
     pub values: Vec<SeriesValue>,
-    /// Sentences that say what was left out, and why.
-    pub left_out: BTreeSet<String>,
+    /// Sentences that say what was left out, and why, each with the versions of which that is true; without versions it
+    /// is true of all.
+    pub left_out: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// Converts a number to the base unit of its quantity: times to nanoseconds, sizes to bytes.
@@ -130,7 +132,7 @@ pub fn history(
         });
         versions[place].1 = versions[place].1.or(value.time);
     }
-    let mut run = new_run::empty_run(Some(0), label, Terms::default(), &[]);
+    let mut run = new_run::run_from_elsewhere(Some(0), label, Terms::default());
     run.state = run::RunState::Complete;
     run.provenance = Provenance {
         tool: Some(tool.to_owned()),
@@ -142,7 +144,10 @@ pub fn history(
         "own-series",
         "these values were taken one after another, outside of Scruple: they include what changed on the machine",
     );
-    left_out.into_iter().for_each(|text| run.warn("left-out", text));
+    for (text, versions) in left_out {
+        let of = if versions.is_empty() { String::new() } else { format!(" at {}", list_names(&versions)) };
+        run.warn("left-out", format!("{text}{of}"));
+    }
     if versions.iter().all(|(_, time)| time.is_some()) {
         sorting::by_key(&mut versions, |(_, time)| *time);
     }
