@@ -18,7 +18,7 @@ use crate::run_page::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::store::args::StoreVerb;
 use crate::trend::args::TrendArgs;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
 use std::ffi::OsString;
@@ -139,8 +139,21 @@ pub fn parse() -> Result<Cli, Fault> {
         Err(error) if is_about_empty_store_variable(&error) => Err(Fault::usage(
             "the variable SCRUPLE_STORE is empty: unset it, or set it to a file or to postgres://USER@HOST/DATABASE",
         )),
-        Err(error) => error.exit(),
+        Err(error) => with_advice(error).exit(),
     }
+}
+
+/// Adds how to write a file to the error that `--json` has no value, as it has with other tools.
+fn with_advice(mut error: clap::Error) -> clap::Error {
+    let about_json = matches!(
+        error.get(ContextKind::InvalidArg),
+        Some(ContextValue::String(option)) if option == "--json"
+    );
+    if about_json && error.kind() == ErrorKind::TooManyValues {
+        let advice = "‘--export FILE.json’ writes JSON to a file";
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.to_owned().into()]));
+    }
+    error
 }
 
 /// Whether an error is about the variable of `--store`, and not about the option itself.

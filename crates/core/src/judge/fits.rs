@@ -41,7 +41,11 @@ pub fn fits(
     for parameter in numeric_parameters(arms) {
         let families = families(arms, &parameter);
         for members in &families {
-            let family = if families.len() > 1 { family_name(members, &parameter) } else { String::new() };
+            // The only family of a run that has nothing else needs no name.
+            let family = match members.len() < arms.len() {
+                true => family_name(members, &parameter),
+                false => String::new(),
+            };
             for key in keys {
                 if let Some(growth) = fit(members, key, level, &sample_of) {
                     let (metric, parameter, family) = (key.clone(), parameter.clone(), family.clone());
@@ -212,5 +216,8 @@ mod tests {
         let both = [of(1.0, None), of(2.0, None)].concat();
         assert_eq!(named(&both), ["Sort (GOMAXPROCS=1)", "Sort (GOMAXPROCS=2)"]);
         assert_eq!(named(&of(1.0, None)), [""]);
+        let mut with_another = of(1.0, None).to_vec();
+        with_another.push(Arm::new("Parse", Subject::case("Parse", vec!["x".to_owned()]), Role::Subject));
+        assert_eq!(named(&with_another), ["Sort (GOMAXPROCS=1)"]);
     }
 }

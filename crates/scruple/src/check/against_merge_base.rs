@@ -52,7 +52,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let mut recipe = recipe(&args.build, config.recipe()?)?;
     substitute_here(&mut recipe, &config)?;
-    let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
+    let wanted =
+        RequestedSubjects { verb: "check", command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;

@@ -73,7 +73,12 @@ impl RevisionsRequest {
         output::check_metrics(&args.metrics)?;
         args.results.export.checked(&names(&FORMATS))?;
         let limits = output::limits(&args.limit, &[])?;
-        let wanted = RequestedSubjects { command: &args.command, bench: false, names: &args.names };
+        let wanted = RequestedSubjects {
+            verb: "compare HEAD~1 HEAD",
+            command: &args.command,
+            bench: false,
+            names: &args.names,
+        };
         let subjects: Vec<_> = wanted.subjects(config)?.into_iter().filter(|one| !one.bench).collect();
         if subjects.is_empty() {
             return Err(Fault::usage(

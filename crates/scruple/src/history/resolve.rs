@@ -38,7 +38,12 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fau
             Definition { subjects: named(past.subjects, &args.names)?, ..past }
         }
         None => {
-            let wanted = RequestedSubjects { command: &args.command, bench: args.bench, names: &args.names };
+            let wanted = RequestedSubjects {
+                verb: "history",
+                command: &args.command,
+                bench: args.bench,
+                names: &args.names,
+            };
             Definition {
                 recipe: config.recipe()?,
                 subjects: wanted.subjects(&config)?,

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// The subjects on the command line.
 pub struct RequestedSubjects<'a> {
+    /// The verb, as an example of a command line begins.
+    pub verb: &'static str,
     /// The words after `--`.
     pub command: &'a [String],
     /// Whether the words after `--` are a bench program.
@@ -34,10 +36,11 @@ impl RequestedSubjects<'_> {
         }
         match found.is_empty() {
             false => Ok(found),
-            true => Err(Fault::usage(
-                "name the command to weigh after --, such as `scruple history --build make --artifact app -- ./app`, or put \
+            true => Err(Fault::usage(format!(
+                "name the command to weigh after --, such as `scruple {} --build make --artifact app -- ./app`, or put \
                  [[command]]s or a [[bench]] into scruple.toml",
-            )),
+                self.verb
+            ))),
         }
     }
 

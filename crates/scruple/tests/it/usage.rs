@@ -15,6 +15,12 @@ fn refusal(words: &[&str]) -> String {
 }
 
 #[test]
+fn json_with_a_file_is_told_how_files_are_written() {
+    let text = refusal(&["--json=out.json", "true"]);
+    assert!(text.contains("‘--export FILE.json’ writes JSON to a file"), "{text}");
+}
+
+#[test]
 fn programs_that_cannot_be_run() {
     let place = Place::new();
     place.write("plain.txt", "hello");

@@ -89,10 +89,12 @@ impl Forecast {
         let work = |build: f64, launch: f64| basis.expected([build, launch]);
         let [least, most] = work(mean(&recorded.builds), mean(&recorded.launches));
         let amount = match (least.builds, least.launches) == (most.builds, most.launches) {
-            true => format!("{} builds and {} launches", most.builds, most.launches),
+            true => builds_and_launches(&most),
             false => format!(
-                "{} builds and {} launches if no version differs, and {} and {} if one in the middle does",
-                least.builds, least.launches, most.builds, most.launches
+                "{} if no version differs, and {} and {} if one in the middle does",
+                builds_and_launches(&least),
+                most.builds,
+                most.launches
             ),
         };
         self.counts_told = true;
@@ -193,6 +195,13 @@ impl Basis<'_> {
         let weighed = self.scope.subjects.iter().filter(|subject| !subject.yardstick);
         weighed.map(|subject| if subject.bench { REPEATS } else { of_a_command } as usize).sum()
     }
+}
+
+fn builds_and_launches(work: &ExpectedWork) -> String {
+    let number = |count: usize, one: &str, several: &str| {
+        format!("{count} {}", if count == 1 { one } else { several })
+    };
+    format!("{} and {}", number(work.builds, "build", "builds"), number(work.launches, "launch", "launches"))
 }
 
 fn in_words(time: Duration) -> String {

@@ -92,11 +92,13 @@ fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
         spans.push(Span::plain(format!(", at {}", harmless_sentence(&words::culprit(page, first)))));
         if let Some(at) = words::likeliest(page, first) {
             let version = page.version(at);
-            spans.push(Span::plain(format!(
-                ": ‘{}’ by {}",
-                harmless_name(&version.title),
-                harmless_name(&version.author)
-            )));
+            let [title, author] = [&version.title, &version.author].map(|text| harmless_name(text));
+            // Versions of an imported series have neither.
+            let named = if title.is_empty() { String::new() } else { format!(": ‘{title}’") };
+            spans.push(Span::plain(match author.is_empty() {
+                true => named,
+                false => format!("{named} by {author}"),
+            }));
         }
     }
     spans.push(Span::plain("."));

@@ -32,7 +32,9 @@ fn a_missing_repository_or_range_is_one_error() {
     assert_refused(&quick(&place, &["--tags"]), &["has no commits that fit the other options"]);
     assert_refused(&quick(&place, &["--no-store"]), &["leave out --no-store"]);
     let answer = place.run(["history", "--repo", "repo"]);
-    assert_refused(&answer, &["name the command to weigh after --"]);
+    assert_refused(&answer, &["name the command to weigh after --", "`scruple history --build make"]);
+    let answer = place.run(["check", "--repo", "repo"]);
+    assert_refused(&answer, &["name the command to weigh after --", "`scruple check --build make"]);
     let answer = place.run(["history", "status", "--repo", "repo"]);
     assert_refused(&answer, &["has no history of", "scruple history"]);
     place.assert_no_processes();
