@@ -40,6 +40,20 @@ fn sixty_columns_drop_the_histogram_and_shorten_names() {
 }
 
 #[test]
+fn metrics_of_another_tool_are_left_out_before_those_that_many_tools_have() {
+    let place = Place::new();
+    let line = "BenchmarkJoin-2  2000  176.7 ns/op  3.5 widgets/op  870 requests/s  64 B/op  1 allocs/op\n";
+    place.write("bench.txt", format!("goos: linux\npkg: example.com/words\n{}", line.repeat(6)));
+    assert_eq!(place.run(["store", "import", "bench.txt"]).code, 0);
+    let shown = place.finish(place.command(["show", "last"]).env("COLUMNS", "50"));
+    assert!(widest(&shown.stdout) <= 50, "{}", shown.stdout);
+    assert!(shown.stdout.contains("allocated") && shown.stdout.contains("64 B"), "{}", shown.stdout);
+    let left_out =
+        shown.stdout.lines().find(|line| line.starts_with("Columns that do not fit")).expect("a line");
+    assert!(left_out.contains("go.widgets") && !left_out.contains("allocated"), "{}", shown.stdout);
+}
+
+#[test]
 fn no_line_is_wider_than_eighty_columns() {
     let answer = show("80");
     assert!(widest(&answer.stdout) <= 80, "{}", answer.stdout);

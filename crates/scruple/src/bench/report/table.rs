@@ -79,7 +79,7 @@ fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usiz
     let mut columns = columns(report, rows);
     let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(4);
-    let left_out = leave_out(&mut columns, width.saturating_sub(2 + widest.min(NAME)));
+    let left_out = leave_out(&mut columns, report, width.saturating_sub(2 + widest.min(NAME)));
     let name = widest.min(width.saturating_sub(room(&columns) + 2).max(16));
     let mut heads = " ".repeat(name + 2);
     for (head, cells) in &columns {
@@ -189,14 +189,16 @@ fn room(columns: &TableColumns) -> usize {
     columns.iter().map(|(_, cells)| cells[0].width() + 2).sum()
 }
 
-/// Removes columns until the others fit, and returns the names of the removed ones.
-fn leave_out(columns: &mut TableColumns, width: usize) -> Vec<String> {
+/// Removes columns until the others fit, first those of metrics that only another tool has, and returns the names of the
+/// removed ones.
+fn leave_out(columns: &mut TableColumns, report: &Report<'_>, width: usize) -> Vec<String> {
     let mut left_out = Vec::new();
-    for key in LEAST_IMPORTANT {
+    let others = report.shown.iter().filter(|key| is_other(key)).map(|key| title(key)).rev();
+    let own = LEAST_IMPORTANT.iter().map(|key| if key.contains('.') { head(key) } else { (*key).to_owned() });
+    for head in others.chain(own) {
         if room(columns) <= width {
             break;
         }
-        let head = if key.contains('.') { head(key) } else { key.to_owned() };
         if let Some(position) = columns.iter().position(|(other, _)| *other == head) {
             columns.remove(position);
             left_out.push(head);
