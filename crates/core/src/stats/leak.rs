@@ -69,6 +69,12 @@ pub enum GrowthDoubt {
         /// The bytes of malloc that are retained per unit of work.
         per_unit: f64,
     },
+    /// What malloc has not got back does not grow with the work, but the largest resident size does, by more than the
+    /// most that malloc had allocated explains.
+    OutsideMalloc {
+        /// The resident bytes per unit of work that malloc does not explain.
+        per_unit: f64,
+    },
 }
 
 /// The smallest number of sizes that shows a form.
@@ -157,6 +163,35 @@ pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest
             Retained::Grows { per_unit, .. },
         ) => Retained::Unknown(GrowthDoubt::OutsideTheHeap { per_unit }),
         (heap, _) => heap,
+    }
+}
+
+/// The most resident bytes that one allocated byte may take: a block of 24 bytes takes 32, and a block that moves while
+/// it grows is there twice.
+const RESIDENT_OF_ALLOCATED: f64 = 1.5;
+
+/// Judges a verdict about the bytes that malloc has not got back together with the largest resident size and the most
+/// bytes that malloc had allocated. Memory that a program maps itself, and stacks of threads, are not malloc's, so growth
+/// of the resident size beyond malloc's peak contradicts "no growth". It does not prove a leak, because resident memory
+/// includes mapped files, and memory that was released before the end.
+pub fn judge_outside_malloc(
+    of_malloc: Retained,
+    resident: &[(f64, f64)],
+    allocated: &[(f64, f64)],
+    smallest: f64,
+) -> Retained {
+    let allocated = Sizes::of(allocated);
+    let unexplained = |(size, bytes): &(f64, f64)| {
+        let at = allocated.at.iter().position(|at| at == size)?;
+        Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at]))
+    };
+    let unexplained: Vec<(f64, f64)> = resident.iter().filter_map(unexplained).collect();
+    match (of_malloc, judge_growth(&unexplained, smallest)) {
+        (
+            Retained::Constant { .. } | Retained::Slows { .. } | Retained::Stops { .. },
+            Retained::Grows { per_unit, .. },
+        ) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
+        (of_malloc, _) => of_malloc,
     }
 }
 

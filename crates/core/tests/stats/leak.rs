@@ -2,7 +2,7 @@
 
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{
-    GrowthDoubt, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
+    GrowthDoubt, Retained, judge_bounded_growth, judge_growth, judge_outside_malloc, judge_outside_the_heap,
 };
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
@@ -69,6 +69,24 @@ fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
     assert_eq!(word(&judged(&native, &steady)), "grows");
     // Nothing is known outside the heap of a program whose allocations cannot be counted.
     assert_eq!(word(&judged(&steady, &[])), "constant");
+}
+
+#[test]
+fn mapped_memory_contradicts_bytes_of_malloc_that_do_not_grow() {
+    let steady = SIZES.map(|n| (n, 1200.0));
+    let mapped = SIZES.map(|n| (n, 1.1e6 + 82.0 * n));
+    let judged = |resident: &[(f64, f64)], allocated: &[(f64, f64)]| {
+        judge_outside_malloc(judge_growth(&steady, ONE_BYTE), resident, allocated, ONE_BYTE)
+    };
+    match judged(&mapped, &steady) {
+        Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }) => assert!((per_unit - 82.0).abs() < 0.1),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(word(&judged(&steady, &steady)), "constant");
+    // Blocks of 62 bytes that are all freed before the end explain 82 resident bytes.
+    let freed = SIZES.map(|n| (n, 1200.0 + 62.0 * n));
+    assert_eq!(word(&judged(&mapped, &freed)), "constant");
+    assert_eq!(word(&judged(&[], &steady)), "constant", "nothing is known");
 }
 
 /// Readings of a Go program that keeps 96 bytes in each step, whose last collections came long before its end.

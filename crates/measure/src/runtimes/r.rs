@@ -34,7 +34,10 @@ fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<Runtime
     let value = |name: &str| field(&answer.text, name);
     let mut figures = Vec::new();
     figures.extend(value("cycles").map(|cycles| RuntimeFigure::near("gc.count", cycles)));
-    figures.extend(value("gc_seconds").map(|seconds| RuntimeFigure::noisy("gc.time", seconds * 1e9)));
-    figures.extend(value("max_used_mb").map(|size| RuntimeFigure::near("heap.peak", size * 1024.0 * 1024.0)));
+    figures
+        .extend(value("gc_seconds").map(|seconds| RuntimeFigure::noisy("gc.time", (seconds * 1e9).round())));
+    figures.extend(
+        value("max_used_mb").map(|size| RuntimeFigure::near("heap.peak", (size * 1024.0 * 1024.0).round())),
+    );
     Ok(figures)
 }

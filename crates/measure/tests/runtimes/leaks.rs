@@ -118,7 +118,14 @@ fn guile(scales: &mut Scales) -> Done {
         &[OsStr::new("guile"), program("shapes.scm").as_os_str(), OsStr::new("none"), OsStr::new("1")],
         &[],
     );
-    script(scales, "guile", "shapes.scm", 90.0..150.0)
+    script(scales, "guile", "shapes.scm", 90.0..150.0)?;
+    // So little is allocated that the collector does not run by itself.
+    let shapes = program("shapes.scm");
+    let little = [OsStr::new("guile"), shapes.as_os_str(), OsStr::new("leak"), OsStr::new("1")];
+    scales.instrument = Runtimes::new().collecting_fully();
+    assert!(scales.weigh(&little, &[]).value(LIVE) > 0.0);
+    scales.instrument = Runtimes::new();
+    Ok(())
 }
 
 const IN_OCAML: &str = "

@@ -5,7 +5,7 @@ use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, SizedCommand};
 use super::report;
 use super::report::leak;
-use super::report::leak::{Leak, LeakPoint, LeftOut, MallocAtEnd, PEAK, PassedOver};
+use super::report::leak::{Leak, LeakPoint, LeftOut, OtherMemory, PEAK, PassedOver};
 use super::single_launch;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -21,7 +21,8 @@ use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_the_heap,
+    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_malloc,
+    judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -94,21 +95,34 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         Some(at_most) => judge_bounded_growth(&bytes, &at_most, smallest),
         None => judge_growth(&bytes, smallest),
     };
-    let malloc = match heap_does_not_grow(key, &verdict) {
-        true => taking.malloc_beside(&sizes, &points, schedule.left())?,
-        false => MallocAtEnd::NotWanted,
-    };
-    let verdict = match malloc.bytes() {
-        Some(bytes) => judge_outside_the_heap(verdict, &bytes, smallest),
-        None => verdict,
-    };
     let peaks = of_each(|point| point.value(PEAK)).filter(|_| key == "malloc.live");
+    // Who asks for what malloc has not got back has the answer. By itself it does not show that there is no leak.
+    let asked = key == "malloc.live" && args.metric.is_some();
+    let other_memory = match not_in_the_figure(key, &verdict).filter(|_| !asked) {
+        Some(other) => taking.other_memory(other, &sizes, &points, schedule.left())?,
+        None => OtherMemory::NotWanted,
+    };
+    let verdict = match (other_memory.bytes("malloc.live"), other_memory.bytes("memory.peak"), &peaks) {
+        (Some(of_malloc), ..) => judge_outside_the_heap(verdict, &of_malloc, smallest),
+        (_, Some(resident), Some(allocated)) => judge_outside_malloc(verdict, &resident, allocated, smallest),
+        _ => verdict,
+    };
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
     let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
     let left_out = LeftOut::of(&schedule, points.len());
-    let found =
-        Leak { command, metric: key, pass, passed_over, points, verdict, malloc, peak, sites, left_out };
+    let found = Leak {
+        command,
+        metric: key,
+        pass,
+        passed_over,
+        points,
+        verdict,
+        other_memory,
+        peak,
+        sites,
+        left_out,
+    };
     keep(args, &found, &sizes, taking.programs(&sizes))?;
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
@@ -138,9 +152,11 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         for (block, point) in points.enumerate() {
             add_readings(&mut arm, point.deciding_readings().cloned(), found.pass, block as u32);
         }
-        if let Some(beside) = found.malloc.at(*size) {
-            let of_malloc = beside.deciding_readings().filter(|reading| reading.key == "malloc.live");
-            add_readings(&mut arm, of_malloc.cloned(), found.pass, 0);
+        if let Some(other) = found.other_memory.at(*size) {
+            for (key, pass, _) in FIGURES {
+                let of_figure = other.deciding_readings().filter(|reading| reading.key == key);
+                add_readings(&mut arm, of_figure.cloned(), pass, 0);
+            }
         }
         run.arms.push(arm);
     }
@@ -300,27 +316,27 @@ impl LeakMeasurement<'_> {
         Ok(Ok(points))
     }
 
-    /// Reads the bytes of malloc that are left at the end, once for each size, of a program whose figure is its live
-    /// heap.
-    fn malloc_beside(
+    /// Reads the memory that the figure does not contain, once for each size.
+    fn other_memory(
         &mut self,
+        (key, pass, instrument): (&'static str, Pass, u32),
         sizes: &[(f64, String)],
-        of_heap: &[LeakPoint],
+        points: &[LeakPoint],
         left: Duration,
-    ) -> Result<MallocAtEnd, Fault> {
-        if of_heap.iter().any(|point| point.source(LIVE).contains(Runtime::Jvm.word())) {
+    ) -> Result<OtherMemory, Fault> {
+        if points.iter().any(|point| point.source(LIVE).contains(Runtime::Jvm.word())) {
             let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
-            return Ok(MallocAtEnd::Unknown(why.to_owned()));
+            return Ok(OtherMemory::Unknown(why.to_owned()));
         }
         let mut schedule = LeakSchedule::new(sizes, 1, left);
-        let points = self.all(&mut schedule, "malloc.live", Pass::Counting, 1)?;
+        let points = self.all(&mut schedule, key, pass, instrument)?;
         Ok(match points {
-            Err(_) if self.args.scripted.is_some() => MallocAtEnd::NotWanted,
-            Err(why) => MallocAtEnd::Unknown(why),
+            Err(_) if self.args.scripted.is_some() => OtherMemory::NotWanted,
+            Err(why) => OtherMemory::Unknown(why),
             Ok(points) if points.len() < sizes.len() => {
-                MallocAtEnd::Unknown("the budget was spent".to_owned())
+                OtherMemory::Unknown("the budget was spent".to_owned())
             }
-            Ok(points) => MallocAtEnd::Read(points),
+            Ok(points) => OtherMemory::Read(points),
         })
     }
 
@@ -366,9 +382,10 @@ impl LeakMeasurement<'_> {
     }
 }
 
-/// Whether the figure is the live heap of a runtime, and there is no growth that could be a leak.
-fn heap_does_not_grow(key: &str, verdict: &Retained) -> bool {
-    key == LIVE && !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_))
+/// The metric of the memory that the figure does not contain, if the figure shows no growth that could be a leak.
+fn not_in_the_figure(key: &str, verdict: &Retained) -> Option<(&'static str, Pass, u32)> {
+    let at = FIGURES.iter().position(|(figure, ..)| *figure == key)?;
+    FIGURES.get(at + 1).copied().filter(|_| !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_)))
 }
 
 fn timed_out(weighed: &Result<WeighedLaunch, WeighError>) -> bool {

@@ -3,11 +3,13 @@
 use super::page_with;
 use crate::inspect::args::SMALLEST;
 use crate::inspect::leak::{SIZE, figures};
-use crate::inspect::report::leak::describe;
+use crate::inspect::report::leak::{PEAK, describe};
 use crate::render::Report;
 use crate::render::page::{Page, Section, Span, harmless_sentence};
 use scruple_core::run::Run;
-use scruple_core::stats::leak::{judge_bounded_growth, judge_growth, judge_outside_the_heap};
+use scruple_core::stats::leak::{
+    judge_bounded_growth, judge_growth, judge_outside_malloc, judge_outside_the_heap,
+};
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
@@ -55,6 +57,7 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
     };
     let judged = match key {
         LIVE => judge_outside_the_heap(judged, &readings("malloc.live"), smallest),
+        "malloc.live" => judge_outside_malloc(judged, &readings("memory.peak"), &readings(PEAK), smallest),
         _ => judged,
     };
     let (tone, word, why) = describe(&judged);

@@ -85,8 +85,13 @@ void fork_libgc(struct record *record) {
 
 void finish_libgc(struct record *record) {
     struct profile heap;
-    if (full_collections() && GC_gcollect && record->value[GCS]) GC_gcollect();
     if (!profile(&heap)) return;
+    /* A forked process that has collected nothing may lack the threads that mark for the collector. */
+    int collects = record->value[GCS] || (heap.heap && !allocated_before);
+    if (full_collections() && GC_gcollect && collects) {
+        GC_gcollect();
+        if (!profile(&heap)) return;
+    }
     update(record, &heap);
     record->flags |= REPORTED;
 }

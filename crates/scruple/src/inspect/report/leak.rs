@@ -37,8 +37,8 @@ pub struct Leak {
     pub points: Vec<LeakPoint>,
     /// The verdict about the growth of the metric.
     pub verdict: Retained,
-    /// The bytes of malloc that are left at the end, if the figure is the live heap of a runtime and does not grow.
-    pub malloc: MallocAtEnd,
+    /// The memory that the metric does not contain, if the metric does not grow.
+    pub other_memory: OtherMemory,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
     /// The sites that keep the memory.
@@ -47,8 +47,9 @@ pub struct Leak {
     pub left_out: Option<LeftOut>,
 }
 
-/// The bytes of malloc that are left at the end, beside the live heap of a language runtime.
-pub enum MallocAtEnd {
+/// The memory that the metric of the search does not contain: beside the live heap of a language runtime, the bytes of
+/// malloc that are left at the end; beside these, the largest resident size.
+pub enum OtherMemory {
     /// They are not needed.
     NotWanted,
     /// The reason why they are not known.
@@ -57,19 +58,19 @@ pub enum MallocAtEnd {
     Read(Vec<LeakPoint>),
 }
 
-impl MallocAtEnd {
+impl OtherMemory {
     /// The launch with this size.
     pub fn at(&self, size: f64) -> Option<&LeakPoint> {
         match self {
-            MallocAtEnd::Read(points) => points.iter().find(|point| point.size == size),
+            OtherMemory::Read(points) => points.iter().find(|point| point.size == size),
             _ => None,
         }
     }
 
-    /// The sizes of the work and the bytes.
-    pub fn bytes(&self) -> Option<Vec<(f64, f64)>> {
+    /// The sizes of the work and the bytes of this metric, if it is the one that was read.
+    pub fn bytes(&self, metric: &str) -> Option<Vec<(f64, f64)>> {
         match self {
-            MallocAtEnd::Read(points) => {
+            OtherMemory::Read(points) if points.iter().all(|point| point.metric == metric) => {
                 Some(points.iter().map(|point| (point.size, point.bytes())).collect())
             }
             _ => None,
@@ -231,8 +232,8 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
-    if let MallocAtEnd::Unknown(why) = &leak.malloc {
-        let text = wrap(&not_seen(why), width.saturating_sub(2)).replace('\n', "\n  ");
+    if let OtherMemory::Unknown(why) = &leak.other_memory {
+        let text = wrap(&not_seen(leak.metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     if let Some(left_out) = &leak.left_out {
@@ -243,8 +244,11 @@ pub fn text(leak: &Leak, width: usize) -> String {
     out
 }
 
-fn not_seen(why: &str) -> String {
-    format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
+fn not_seen(metric: &str, why: &str) -> String {
+    match metric {
+        LIVE => format!("Memory that native code keeps is not in the heap, and was not examined: {why}."),
+        _ => format!("Memory that does not come from malloc was not examined: {why}."),
+    }
 }
 
 fn not_made(left_out: &LeftOut) -> String {
@@ -319,6 +323,11 @@ fn said_of(doubt: &GrowthDoubt) -> String {
              memory, or the runtime takes more from malloc for its heap. --metric malloc.live shows it.",
             amount(*per_unit)
         ),
+        GrowthDoubt::OutsideMalloc { per_unit } => format!(
+            "malloc.live does not grow with the work, but memory.peak does, by about {} for each unit more than malloc \
+             explains: mapped memory, mapped files or threads that are not ended. --metric memory.peak shows it.",
+            amount(*per_unit)
+        ),
         GrowthDoubt::Form { power } => format!(
             "it grows as {}, which may be a leak or not: a power of 0.5 is a square root, 1 is in proportion. Use more and larger sizes.",
             between(power)
@@ -380,7 +389,10 @@ pub struct LeakReport<'a> {
     /// The sizes of the work and the bytes of malloc that were left at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     malloc_live: Option<Vec<(f64, f64)>>,
-    /// Why memory outside the heap of the runtime was not examined.
+    /// The sizes of the work and the largest resident sizes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_peak: Option<Vec<(f64, f64)>>,
+    /// Why memory that the metric does not contain was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
     /// The launches that did not fit into the budget.
@@ -403,9 +415,10 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
-        malloc_live: leak.malloc.bytes(),
-        not_examined: match &leak.malloc {
-            MallocAtEnd::Unknown(why) => Some(why),
+        malloc_live: leak.other_memory.bytes("malloc.live"),
+        memory_peak: leak.other_memory.bytes("memory.peak"),
+        not_examined: match &leak.other_memory {
+            OtherMemory::Unknown(why) => Some(why),
             _ => None,
         },
         left_out: leak.left_out.as_ref(),
