@@ -2,7 +2,7 @@
 
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
-use super::figures::{COMMON, RuntimeFigure};
+use super::figures::{COMMON, LIVE, RuntimeFigure};
 use super::{ALL, Runtime};
 
 /// The declaration of a runtime, in the runtime's own file.
@@ -94,6 +94,17 @@ impl Runtime {
         !matches!(self, Runtime::Python | Runtime::Php | Runtime::Perl)
     }
 
+    /// Whether the runtime takes every object from malloc, and leaves there at its end what is still in use.
+    pub fn leaves_objects_in_malloc(self) -> bool {
+        self == Runtime::Perl
+    }
+
+    /// Whether the runtime can be asked what is alive after a collection of the whole heap ([`LIVE`]).
+    fn says_what_is_alive(self) -> bool {
+        use Runtime::{Ghc, Go, Guile, Jvm, Node, Ocaml, Python, Ruby};
+        matches!(self, Ghc | Go | Guile | Jvm | Node | Ocaml | Python | Ruby)
+    }
+
     /// Whether the runtime records when each of its collections starts and ends.
     pub fn tells_when(self) -> bool {
         self.adapter().tells_when
@@ -103,6 +114,9 @@ impl Runtime {
     pub(super) fn lacks(self, key: &str) -> String {
         match self.why_not(key) {
             Some(why) => format!("{}: {why}", self.word()),
+            None if key == LIVE && !self.says_what_is_alive() => {
+                format!("{} cannot be asked what is alive", self.word())
+            }
             None => format!("{} did not report it this time", self.word()),
         }
     }

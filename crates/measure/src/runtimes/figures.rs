@@ -109,13 +109,32 @@ pub const LIVE: &str = "heap.live";
 /// The key of the largest live size that is possible at the end, in runtimes that cannot be made to collect there.
 pub const LIVE_AT_MOST: &str = "heap.live_at_most";
 
-/// The reading of [`LIVE`] or [`LIVE_AT_MOST`] for the whole process tree.
+/// The reading of [`LIVE`] or [`LIVE_AT_MOST`] for the whole process tree. If it is absent, its source names the runtimes
+/// that were recognised.
 pub(super) fn live(key: &str, reports: &[RuntimeReport], nothing: &str) -> Reading {
     let metric = Metric::custom(key, Unit::Bytes, Quality::Near, Pass::Counting);
     match total(reports, key) {
         Ok(total) => Reading::of(&metric, total.value, &total.source).with_quality(total.quality),
-        Err(why) => Reading::absent(&metric, why.unwrap_or_else(|| nothing.to_owned())),
+        Err(why) => Reading {
+            source: words_of(reports).join(", "),
+            ..Reading::absent(&metric, why.unwrap_or_else(|| nothing.to_owned()))
+        },
     }
+}
+
+fn words_of(reports: &[RuntimeReport]) -> Vec<&'static str> {
+    let mut words: Vec<&'static str> = Vec::new();
+    for word in reports.iter().map(|process| process.runtime.word()) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words
+}
+
+/// The runtimes whose names are in the source of an absent reading of [`LIVE`].
+pub fn recognised(live: &Reading) -> impl Iterator<Item = Runtime> {
+    live.source.split(", ").filter_map(Runtime::from_word)
 }
 
 /// The readings of a whole process tree. `nothing` is the reason for absence if no process reported a runtime.

@@ -36,7 +36,7 @@ mod wrappers;
 
 pub(crate) use executed_programs::ProgramFiles;
 pub use executed_programs::TreePrograms;
-pub use figures::{COMMON, LIVE, LIVE_AT_MOST, Merge, RuntimeFigure, RuntimeReport, WITHOUT};
+pub use figures::{COMMON, LIVE, LIVE_AT_MOST, Merge, RuntimeFigure, RuntimeReport, WITHOUT, recognised};
 pub use instrument::Runtimes;
 pub use recognise::{Recognised, executed_by, recognise};
 

@@ -31,7 +31,7 @@ use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Ending;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, Runtime, Runtimes};
+use scruple_measure::runtimes::{COMMON, LIVE, Runtime, Runtimes, recognised};
 use scruple_measure::scripted::{Script, Scripted};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -236,7 +236,8 @@ impl Launches {
 struct LeakMeasurement<'a> {
     args: &'a LeakArgs,
     weigher: Launches,
-    /// Whether a language runtime reported something, but not the requested metric.
+    /// Whether the objects of the program are not malloc's, but those of a language runtime, which did not report the
+    /// requested metric.
     managed: bool,
     // The folder must exist until the end, because instruments write their data to it.
     _work: Option<WorkFolder>,
@@ -300,6 +301,8 @@ impl LeakMeasurement<'_> {
             let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
+            let live = readings.iter().filter(|reading| reading.key == LIVE);
+            self.managed |= live.flat_map(recognised).any(|runtime| !runtime.leaves_objects_in_malloc());
             match LeakPoint::of(size, key, readings, wall) {
                 Ok(point) => points.push(point),
                 Err(why) => return Ok(Err(why)),

@@ -1,6 +1,6 @@
 //! `scruple inspect ghc`: logs and profiles whose content is known, and programs built here.
 
-use crate::memory::haskell;
+use crate::leaks::haskell;
 use crate::programs::has_ghc_profiling;
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;

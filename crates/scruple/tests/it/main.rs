@@ -20,6 +20,7 @@ mod documents;
 mod explain;
 mod formats;
 mod launches;
+mod leaks;
 mod limits;
 mod load;
 mod parameters;
