@@ -75,6 +75,12 @@ pub enum GrowthDoubt {
         /// The resident bytes per unit of work that malloc does not explain.
         per_unit: f64,
     },
+    /// The largest resident size grows with the work, but the collector of the language runtime has not, as far as is
+    /// known, run often enough to free what nothing uses.
+    Uncollected {
+        /// The resident bytes per unit of work.
+        per_unit: f64,
+    },
 }
 
 /// The smallest number of sizes that shows a form.
@@ -192,6 +198,21 @@ pub fn judge_outside_malloc(
             Retained::Grows { per_unit, .. },
         ) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
         (of_malloc, _) => of_malloc,
+    }
+}
+
+/// The fewest collections after which memory that nothing uses is used again instead of further memory.
+const ENOUGH_COLLECTIONS: f64 = 2.0;
+
+/// Judges growth of the largest resident size of a program whose language runtime collects, together with the number of
+/// collections with the second largest size of the work, if it is known. Growth between sizes without collections may
+/// consist of objects that nothing uses.
+pub fn judge_collected(resident: Retained, collections: Option<f64>) -> Retained {
+    match resident {
+        Retained::Grows { per_unit, .. } if collections.is_none_or(|count| count < ENOUGH_COLLECTIONS) => {
+            Retained::Unknown(GrowthDoubt::Uncollected { per_unit })
+        }
+        resident => resident,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{
-    GrowthDoubt, Retained, judge_bounded_growth, judge_growth, judge_outside_malloc, judge_outside_the_heap,
+    GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
+    judge_outside_the_heap,
 };
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
@@ -87,6 +88,17 @@ fn mapped_memory_contradicts_bytes_of_malloc_that_do_not_grow() {
     let freed = SIZES.map(|n| (n, 1200.0 + 62.0 * n));
     assert_eq!(word(&judged(&mapped, &freed)), "constant");
     assert_eq!(word(&judged(&[], &steady)), "constant", "nothing is known");
+}
+
+#[test]
+fn growth_without_collections_may_be_what_nothing_uses() {
+    let grown = || exact(|n| 3e7 + 96.0 * n);
+    assert_eq!(word(&judge_collected(grown(), Some(2.0))), "grows");
+    for collections in [None, Some(0.0), Some(1.0)] {
+        let found = judge_collected(grown(), collections);
+        assert!(matches!(found, Retained::Unknown(GrowthDoubt::Uncollected { .. })), "{found:?}");
+        assert_eq!(word(&judge_collected(exact(|_| 3e7), collections)), "constant");
+    }
 }
 
 /// Readings of a Go program that keeps 96 bytes in each step, whose last collections came long before its end.

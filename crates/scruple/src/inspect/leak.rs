@@ -16,13 +16,13 @@ use crate::render::json;
 use crate::render::output;
 use crate::store::add_readings;
 use crate::store::run_writer::RunWriter;
-use scruple_core::metric::Pass;
+use scruple_core::metric::{Pass, metric};
 use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
-    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap,
+    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_collected, judge_growth,
+    judge_outside_malloc, judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -45,6 +45,9 @@ const BY_NAME: [(&str, Pass, u32); 2] = [(PEAK, Pass::Counting, 1), ("heap.live_
 
 /// The parameter of stored arms that holds the size of the work.
 pub const SIZE: &str = "size";
+
+/// The metric that says how often a runtime has collected.
+pub const COLLECTIONS: &str = "gc.count";
 
 /// The placeholders for the size in the command.
 const PLACES: [&str; 2] = ["{size}", "{n}"];
@@ -107,6 +110,16 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         (_, Some(resident), Some(allocated)) => judge_outside_malloc(verdict, &resident, allocated, smallest),
         _ => verdict,
     };
+    let collections = match (key, &verdict) {
+        ("memory.peak", Retained::Grows { .. }) if taking.is_collected => {
+            taking.collections(&sizes, schedule.left())?
+        }
+        _ => None,
+    };
+    let verdict = match &collections {
+        Some((_, count)) => judge_collected(verdict, count.value.as_ref().ok().copied()),
+        None => verdict,
+    };
     let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
     let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
@@ -120,6 +133,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         verdict,
         other_memory,
         peak,
+        collections,
         sites,
         left_out,
     };
@@ -158,6 +172,8 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
                 add_readings(&mut arm, of_figure.cloned(), pass, 0);
             }
         }
+        let collections = found.collections.iter().filter(|(of, _)| of == size);
+        add_readings(&mut arm, collections.map(|(_, count)| count.clone()), Pass::Counting, 0);
         run.arms.push(arm);
     }
     let mut writer = RunWriter::begin(Some(store), &run)?;
@@ -239,6 +255,8 @@ struct LeakMeasurement<'a> {
     /// Whether the objects of the program are not malloc's, but those of a language runtime, which did not report the
     /// requested metric.
     managed: bool,
+    /// Whether a language runtime was recognised that frees memory only when it collects.
+    is_collected: bool,
     // The folder must exist until the end, because instruments write their data to it.
     _work: Option<WorkFolder>,
 }
@@ -255,6 +273,7 @@ impl LeakMeasurement<'_> {
                 args,
                 weigher: Launches::Scripted(Box::new(Scripted::new(script))),
                 managed: false,
+                is_collected: false,
                 _work: None,
             });
         }
@@ -266,7 +285,7 @@ impl LeakMeasurement<'_> {
             Box::new(Runtimes::new()),
         ];
         let weigher = Launches::Real(Box::new(single_launch::commands(launcher, instruments)?));
-        Ok(LeakMeasurement { args, weigher, managed: false, _work: Some(work) })
+        Ok(LeakMeasurement { args, weigher, managed: false, is_collected: false, _work: Some(work) })
     }
 
     /// Says why a metric would be misleading whatever its value is, if so.
@@ -301,8 +320,10 @@ impl LeakMeasurement<'_> {
             let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());
             self.managed |= readings.iter().filter(common).any(|reading| reading.value.is_ok());
-            let live = readings.iter().filter(|reading| reading.key == LIVE);
-            self.managed |= live.flat_map(recognised).any(|runtime| !runtime.leaves_objects_in_malloc());
+            for runtime in readings.iter().filter(|reading| reading.key == LIVE).flat_map(recognised) {
+                self.managed |= !runtime.leaves_objects_in_malloc();
+                self.is_collected |= runtime.collects_its_heap();
+            }
             match LeakPoint::of(size, key, readings, wall) {
                 Ok(point) => points.push(point),
                 Err(why) => return Ok(Err(why)),
@@ -341,6 +362,21 @@ impl LeakMeasurement<'_> {
             }
             Ok(points) => OtherMemory::Read(points),
         })
+    }
+
+    /// Reads the number of collections with the second largest size. If that would take too long, it is absent.
+    fn collections(
+        &mut self,
+        sizes: &[(f64, String)],
+        left: Duration,
+    ) -> Result<Option<(f64, Reading)>, Fault> {
+        let Some(second) = sizes.len().checked_sub(2).map(|at| &sizes[at..=at]) else { return Ok(None) };
+        let mut schedule = LeakSchedule::new(second, 1, left);
+        let count = match self.all(&mut schedule, COLLECTIONS, Pass::Counting, 2)? {
+            Ok(points) => points.into_iter().find_map(|point| point.deciding_readings().next().cloned()),
+            Err(why) => metric(COLLECTIONS).map(|metric| Reading::absent(metric, why)),
+        };
+        Ok(count.map(|count| (second[0].0, count)))
     }
 
     /// Looks for the sites that keep the memory. Scripted readings have none.

@@ -2,13 +2,13 @@
 
 use super::page_with;
 use crate::inspect::args::SMALLEST;
-use crate::inspect::leak::{SIZE, figures};
+use crate::inspect::leak::{COLLECTIONS, SIZE, figures};
 use crate::inspect::report::leak::{PEAK, describe};
 use crate::render::Report;
 use crate::render::page::{Page, Section, Span, harmless_sentence};
 use scruple_core::run::Run;
 use scruple_core::stats::leak::{
-    judge_bounded_growth, judge_growth, judge_outside_malloc, judge_outside_the_heap,
+    judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc, judge_outside_the_heap,
 };
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -58,6 +58,9 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
     let judged = match key {
         LIVE => judge_outside_the_heap(judged, &readings("malloc.live"), smallest),
         "malloc.live" => judge_outside_malloc(judged, &readings("memory.peak"), &readings(PEAK), smallest),
+        "memory.peak" if arms.iter().any(|arm| arm.figures.contains_key(COLLECTIONS)) => {
+            judge_collected(judged, readings(COLLECTIONS).first().map(|(_, count)| *count))
+        }
         _ => judged,
     };
     let (tone, word, why) = describe(&judged);

@@ -326,3 +326,33 @@ fn objects_of_a_runtime_that_reports_nothing_are_not_looked_for_in_malloc() {
         assert_eq!(found["metric"], "memory.peak", "{found:#}");
     }
 }
+
+/// Its collector runs only after 50 MB.
+#[test]
+fn memory_that_was_never_collected_is_not_called_a_leak() {
+    let place = Place::new();
+    place.write(
+        "drops.lisp",
+        "(defvar *last* nil)
+         (dotimes (i (parse-integer (car (last sb-ext:*posix-argv*)))) (setf *last* (make-array 10)))",
+    );
+    let words = [
+        "inspect",
+        "leak",
+        "--sizes",
+        "20k,40k,80k,160k,320k",
+        "--",
+        "sbcl",
+        "--script",
+        "drops.lisp",
+        "{n}",
+    ];
+    let answer = place.run(words);
+    if answer.stderr.contains("sbcl") {
+        return skip("sbcl is not installed");
+    }
+    assert!(answer.stdout.contains("collected less than twice"), "{}", answer.exchange());
+    let page = place.run(["report", "-o", "leak.md"]);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    assert!(place.read("leak.md").contains("collected less than twice"), "{}", place.read("leak.md"));
+}

@@ -41,6 +41,8 @@ pub struct Leak {
     pub other_memory: OtherMemory,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
+    /// The number of collections with a size of the work, if it decides the verdict.
+    pub collections: Option<(f64, Reading)>,
     /// The sites that keep the memory.
     pub sites: Sites,
     /// The launches that did not fit into the budget, if any.
@@ -326,6 +328,12 @@ fn said_of(doubt: &GrowthDoubt) -> String {
         GrowthDoubt::OutsideMalloc { per_unit } => format!(
             "malloc.live does not grow with the work, but memory.peak does, by about {} for each unit more than malloc \
              explains: mapped memory, mapped files or threads that are not ended. --metric memory.peak shows it.",
+            amount(*per_unit)
+        ),
+        GrowthDoubt::Uncollected { per_unit } => format!(
+            "memory.peak grows with the work, by about {} for each unit, but the language runtime collected less than \
+             twice, or does not say how often, so these may be objects that nothing uses. Use larger sizes, or let the \
+             program print what is alive.",
             amount(*per_unit)
         ),
         GrowthDoubt::Form { power } => format!(
