@@ -4,7 +4,7 @@ Each argument is a case in JSON: what the protocol says of cases, and besides, `
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
 the tare), `stall` (ns that the first batch of 1000 iterations or more takes longer, of the case and of the tare),
 `making` (ms for each input), `late_input` (only batches say that each iteration has its own input), `cold_iteration` (ns
-that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long),
+that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
@@ -121,7 +121,8 @@ def batch(cases, word):
         share = len(os.environ.get("SCRUPLE_PADDING", "")) / 4096
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
     batches_of[index, kind] += 1
-    if kind == "c" and batches_of[index, kind] <= (1e9 if is_late(case) else case.get("cold", 0)):
+    is_cold = kind == "c" and batches_of[index, kind] <= (1e9 if is_late(case) else case.get("cold", 0))
+    if is_cold:
         one *= 10
     wall = round(one * count) + BATCH
     if "stall" in case and count >= 1000 and (index, kind) not in stalled:
@@ -132,6 +133,7 @@ def batch(cases, word):
         # Else Scruple would look whether this machine has the core to itself, and results would differ.
         reply["witness"] = one
     each = case.get("bytes", 0) + len(os.environ.get(case.get("marked", ""), ""))
+    each += case.get("cold_bytes", 0) if is_cold else 0
     each += drawn(case["drawn"]) if "drawn" in case else 0
     reply["alloc.bytes"] = each * count * threads if kind == "c" else case.get("tare_bytes", 0)
     if kind == "c" and "once" in case and index not in evaluated:

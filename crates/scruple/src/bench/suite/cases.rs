@@ -97,7 +97,7 @@ pub(super) enum CaseEnd {
 }
 
 /// One case of one program, with one number of threads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Weighed {
     pub(super) side: usize,
     /// The index of the program, among those of a timing process, that runs the case: that of its side, or one of its

@@ -3,6 +3,7 @@
 use super::calibrate::length;
 use super::counting_plan::{self, CountingPlan, CountingVisit};
 use super::programs::{Programs, reason};
+use super::warm_up::CaseWarmUp;
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
 use scruple_core::harmless_text::list_names;
@@ -281,6 +282,8 @@ impl CountingPass<'_> {
         if weighed.case.first {
             taken.push(first.clone());
         } else {
+            CaseWarmUp::new(self.programs, self.effort.budget, self.cases.len(), false)
+                .before_counting(weighed, program)?;
             for _ in 0..repeats {
                 taken.push(self.programs.block(weighed, program, batches())?);
             }

@@ -69,6 +69,19 @@ impl<'a> CaseWarmUp<'a> {
         self.programs.sides[weighed.side].hello.as_ref().is_some_and(compiles_at_run_time)
     }
 
+    /// Warms up a case before it is counted, if its code is compiled while it runs: optimised code may not create
+    /// objects that other code creates.
+    pub(super) fn before_counting(
+        &self,
+        weighed: &Weighed,
+        program: &mut BenchProgram,
+    ) -> Result<(), BenchError> {
+        match self.is_in_turn(weighed) {
+            true => self.alone(&mut weighed.clone(), program),
+            false => Ok(()),
+        }
+    }
+
     /// Warms up one case.
     pub(super) fn alone(&self, weighed: &mut Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
         let mut warmth = Warmth::default();

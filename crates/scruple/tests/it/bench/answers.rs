@@ -220,6 +220,18 @@ fn a_case_may_ask_for_its_first_iteration_to_be_counted() {
     assert_eq!((bytes(0), bytes(2)), (Some(4728.0), Some(0.0)), "{}", answer.exchange());
 }
 
+/// Optimised code may not create objects that it does not need.
+#[test]
+fn allocations_of_compiled_code_are_those_of_optimised_code() {
+    let case = r#"{"name":"point","cost":10,"cold":12,"cold_bytes":24}"#;
+    let bytes = |words: &[&str]| {
+        let answer = bench(&Place::new(), words, &["--language", "java", case]);
+        at(&answer.json(), "/arms/0/metrics/alloc.bytes/estimate").as_f64()
+    };
+    assert_eq!(bytes(&["--no-store", "--json"]), Some(0.0));
+    assert_eq!(bytes(&["--no-store", "--json", "--count-only"]), Some(0.0));
+}
+
 #[test]
 fn counts_that_differ_from_process_to_process_are_not_exact() {
     let case = |more: &str| format!(r#"{{"name":"parse","cost":5,"bytes":100{more}}}"#);
