@@ -192,12 +192,10 @@ pub fn judge_outside_malloc(
         Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at]))
     };
     let unexplained: Vec<(f64, f64)> = resident.iter().filter_map(unexplained).collect();
-    match (of_malloc, judge_growth(&unexplained, smallest)) {
-        (
-            Retained::Constant { .. } | Retained::Slows { .. } | Retained::Stops { .. },
-            Retained::Grows { per_unit, .. },
-        ) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
-        (of_malloc, _) => of_malloc,
+    match (judge_growth(&unexplained, smallest), of_malloc) {
+        (_, of_malloc @ (Retained::Grows { .. } | Retained::Unknown(_))) => of_malloc,
+        (Retained::Grows { per_unit, .. }, _) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
+        (_, of_malloc) => of_malloc,
     }
 }
 
