@@ -138,7 +138,11 @@ fn files_that_cannot_be_imported_are_reported_with_an_alternative() {
     std::fs::create_dir(place.0.path().join("empty")).expect("made");
     assert!(place.refused(&["store", "import", "other.txt"]).contains("name one with --format"));
     assert!(place.refused(&["store", "import", "binary"]).contains("byte 1 is not UTF-8 text"));
-    assert!(place.refused(&["store", "import", "empty"]).contains("no new/sample.json of criterion.rs"));
+    assert!(
+        place
+            .refused(&["store", "import", "empty"])
+            .contains("neither a new/sample.json of criterion.rs nor results of asv")
+    );
     assert!(place.refused(&["store", "import", "missing.json"]).contains("cannot import ‘missing.json’"));
     let (a, b) = (place.path("go/bench.txt"), place.path("weigh/default.txt"));
     assert!(place.refused(&["store", "import", "--label", "x", &a, &b]).contains("a label names one run"));
