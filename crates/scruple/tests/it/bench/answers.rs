@@ -134,7 +134,8 @@ fn inputs_that_take_long_to_make_are_few() {
         let answer = bench_freely(&Place::new(), &options, &[case]);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
         let most = iterations(&answer, 0).max(iterations(&answer, 1));
-        assert!(most <= 15.0, "{most}: {case}");
+        // A busy machine makes the waits for a core uncertain; a batch without regard to its inputs has a thousand.
+        assert!(most <= 30.0, "{most}: {case}");
     }
 }
 
