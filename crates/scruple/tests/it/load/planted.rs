@@ -265,11 +265,15 @@ fn a_go_server_is_read_while_it_runs() {
     if !has_valgrind() {
         return;
     }
-    // Callgrind sometimes fails on Go programs. The metric is then absent with this reason, and not 0.
-    let answer = place.run(words(&["-n", "20", "--windows", "1", "--with=instructions=120"]));
+    // Callgrind sometimes fails on Go programs, and collections may fall into some batches of requests only. The metric is
+    // then absent with this reason, and not 0.
+    let answer = place.run(words(&["-n", "20", "--windows", "1", "--with=instructions=240"]));
     let found = at(&answer.json(), "/load/servers/0/instructions").clone();
     match found["absent"].as_str() {
-        Some(why) => assert!(why.contains("callgrind itself failed"), "{why}"),
+        Some(why) => {
+            let reasons = ["callgrind itself failed", "differ by more than the requests cost"];
+            assert!(reasons.iter().any(|reason| why.contains(reason)), "{why}");
+        }
         None => {
             let main =
                 found["functions"].as_array().expect("functions").iter().any(|of| of["name"] == "main.main");
