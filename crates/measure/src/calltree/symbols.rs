@@ -3,6 +3,7 @@
 
 use super::debug_file::{self, DwarfReader};
 use super::demangle::demangle;
+use super::merged_profiles::Side;
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
 use scruple_core::explain::GENERATED;
@@ -58,6 +59,28 @@ impl Symbols {
         let known = self.files.entry(path.to_owned()).or_insert_with(|| read(Path::new(path)));
         let frames = known.as_ref().map(|known| known.frames(offset)).unwrap_or_default();
         Location { frames, place }
+    }
+
+    /// Resolves each executed instruction of a function: the functions that contain it, innermost first, and how often it
+    /// was executed. There are none for code outside of any file.
+    pub fn executed(
+        &mut self,
+        side: &Side,
+        function: usize,
+    ) -> impl Iterator<Item = (Vec<SourceFrame>, u64)> {
+        let known = &side.functions[function];
+        known
+            .object
+            .as_deref()
+            .into_iter()
+            .flat_map(move |object| {
+                side.executed[function]
+                    .keys()
+                    .map(move |distance| (object, known.offset.saturating_add(*distance)))
+            })
+            .map(move |(object, address)| {
+                (self.locate(Some(object), address).frames, side.executions(object, address))
+            })
     }
 
     /// Whether the file has line tables.

@@ -106,13 +106,8 @@ fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
     let mut symbols = Symbols::new();
     let mut costs = BTreeMap::new();
     for function in functions {
-        let known = &side.functions[*function];
-        let Some(object) = known.object.as_deref() else { continue };
-        for distance in side.executed[*function].keys() {
-            let address = known.offset.saturating_add(*distance);
-            let location = symbols.locate(Some(object), address);
-            let count = side.executions(object, address);
-            if let Some(frame) = location.frames.into_iter().next()
+        for (frames, count) in symbols.executed(side, *function) {
+            if let Some(frame) = frames.into_iter().next()
                 && let (Some(file), Some(line)) = (frame.file, frame.line)
             {
                 let sum: &mut u64 = costs.entry((file, line)).or_default();

@@ -169,13 +169,9 @@ impl ExecutedLines {
     fn of(functions: &[usize], side: &Side, symbols: &mut Symbols) -> ExecutedLines {
         let mut lines = ExecutedLines::default();
         for function in functions {
-            let known = &side.functions[*function];
-            let object = known.object.as_deref();
-            for distance in side.executed[*function].keys() {
-                let address = known.offset + distance;
-                let frames = symbols.locate(object, address).frames.into_iter();
-                let places = frames.filter_map(|frame| Some((frame.file?, frame.line?))).collect();
-                *lines.0.entry(places).or_default() += side.executions(object.unwrap_or_default(), address);
+            for (frames, count) in symbols.executed(side, *function) {
+                let places = frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?)));
+                *lines.0.entry(places.collect()).or_default() += count;
             }
         }
         lines

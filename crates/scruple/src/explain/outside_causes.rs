@@ -14,7 +14,8 @@ pub fn remark(row: &FunctionDifference, sides: [&Side; 2], sources: [&SourceText
         return None;
     }
     let functions = [&row.functions.0, &row.functions.1];
-    let [first, second] = [0, 1].map(|side| files(sides[side], functions[side]));
+    let mut symbols = Symbols::new();
+    let [first, second] = [0, 1].map(|side| files(sides[side], functions[side], &mut symbols));
     let (first, second) = (first?, second?);
     if let Some(packages) = other_versions(&first, &second) {
         return Some(format!("{} is code of a package whose version differs: {packages}", row.name));
@@ -31,18 +32,12 @@ pub fn remark(row: &FunctionDifference, sides: [&Side; 2], sources: [&SourceText
 type SourceFiles = BTreeSet<(String, String)>;
 
 /// Returns the source files of the executed code of functions, or `None` if the file of the program is not known.
-fn files(side: &Side, functions: &[usize]) -> Option<SourceFiles> {
-    let mut symbols = Symbols::new();
+fn files(side: &Side, functions: &[usize], symbols: &mut Symbols) -> Option<SourceFiles> {
     let mut files = SourceFiles::new();
     for function in functions {
-        let known = &side.functions[*function];
-        let program = known.object.as_deref()?;
-        for distance in side.executed[*function].keys() {
-            let location = symbols.locate(Some(program), known.offset.saturating_add(*distance));
-            files.extend(
-                location.frames.into_iter().filter_map(|frame| Some((program.to_owned(), frame.file?))),
-            );
-        }
+        let program = side.functions[*function].object.as_deref()?;
+        let frames = symbols.executed(side, *function).flat_map(|(frames, _)| frames);
+        files.extend(frames.filter_map(|frame| Some((program.to_owned(), frame.file?))));
     }
     // The source of the language's own library is not available here; it comes with the compiler.
     let of_compiler = |path: &str| path.starts_with("/rustc/") || path.starts_with("/usr/");
