@@ -33,15 +33,20 @@ use scruple_measure::launcher::Ending;
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{COMMON, LIVE, Runtime, Runtimes, recognised};
 use scruple_measure::scripted::{Script, Scripted};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The metrics that may be used, with the pass and the instrument that read them. The first one with readings is used.
-const FIGURES: [(&str, Pass, u32); 3] =
-    [(LIVE, Pass::Counting, 0), ("malloc.live", Pass::Counting, 1), ("memory.peak", Pass::Memory, 0)];
+/// A metric, with the pass and the instrument that read it.
+type LeakFigure = (&'static str, Pass, u32);
+
+/// The metrics that may be used. The first one with readings is used.
+const FIGURES: [LeakFigure; 3] = [(LIVE, Pass::Counting, 0), MALLOC, RESIDENT];
+const MALLOC: LeakFigure = ("malloc.live", Pass::Counting, 1);
+const RESIDENT: LeakFigure = ("memory.peak", Pass::Memory, 0);
 
 /// The metrics that are used only if the user names them.
-const BY_NAME: [(&str, Pass, u32); 2] = [(PEAK, Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
+const BY_NAME: [LeakFigure; 2] = [(PEAK, Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
 
 /// The parameter of stored arms that holds the size of the work.
 pub const SIZE: &str = "size";
@@ -101,15 +106,24 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let peaks = of_each(|point| point.value(PEAK)).filter(|_| key == "malloc.live");
     // Who asks for what malloc has not got back has the answer. By itself it does not show that there is no leak.
     let asked = key == "malloc.live" && args.metric.is_some();
-    let other_memory = match not_in_the_figure(key, &verdict).filter(|_| !asked) {
-        Some(other) => taking.other_memory(other, &sizes, &points, schedule.left())?,
-        None => OtherMemory::NotWanted,
+    let mut other_memory = OtherMemory::default();
+    let mut verdict = verdict;
+    if key == LIVE && finds_no_leak(&verdict) {
+        taking.read_malloc(&mut other_memory, &sizes, &points, schedule.left())?;
+        if let Some(of_malloc) = other_memory.bytes("malloc.live", "malloc.live") {
+            verdict = judge_outside_the_heap(verdict, &of_malloc, smallest);
+        }
+    }
+    let allocated = match key {
+        LIVE if of_runtime(&points, Runtime::Python) => other_memory.bytes("malloc.live", PEAK),
+        _ => peaks.clone(),
     };
-    let verdict = match (other_memory.bytes("malloc.live"), other_memory.bytes("memory.peak"), &peaks) {
-        (Some(of_malloc), ..) => judge_outside_the_heap(verdict, &of_malloc, smallest),
-        (_, Some(resident), Some(allocated)) => judge_outside_malloc(verdict, &resident, allocated, smallest),
-        _ => verdict,
-    };
+    if let Some(allocated) = allocated.filter(|_| !asked && finds_no_leak(&verdict)) {
+        taking.read_other(&mut other_memory, RESIDENT, &sizes, &points, schedule.left())?;
+        if let Some(resident) = other_memory.bytes("memory.peak", "memory.peak") {
+            verdict = judge_outside_malloc(verdict, &resident, &allocated, smallest);
+        }
+    }
     let collections = match (key, &verdict) {
         ("memory.peak", Retained::Grows { .. }) if taking.is_collected => {
             taking.collections(&sizes, schedule.left())?
@@ -166,10 +180,10 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         for (block, point) in points.enumerate() {
             add_readings(&mut arm, point.deciding_readings().cloned(), found.pass, block as u32);
         }
-        if let Some(other) = found.other_memory.at(*size) {
-            for (key, pass, _) in FIGURES {
-                let of_figure = other.deciding_readings().filter(|reading| reading.key == key);
-                add_readings(&mut arm, of_figure.cloned(), pass, 0);
+        for other in found.other_memory.at(*size) {
+            for (key, pass, _) in FIGURES.iter().chain(&BY_NAME) {
+                let of_figure = other.deciding_readings().filter(|reading| reading.key == *key);
+                add_readings(&mut arm, of_figure.cloned(), *pass, 0);
             }
         }
         let collections = found.collections.iter().filter(|(of, _)| of == size);
@@ -223,7 +237,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
     Ok(sizes)
 }
 
-fn candidates(asked: Option<&str>) -> Result<Vec<(&'static str, Pass, u32)>, Fault> {
+fn candidates(asked: Option<&str>) -> Result<Vec<LeakFigure>, Fault> {
     let Some(asked) = asked else { return Ok(FIGURES.to_vec()) };
     match FIGURES.iter().chain(&BY_NAME).find(|(key, _, _)| *key == asked) {
         Some(figure) => Ok(vec![*figure]),
@@ -257,6 +271,8 @@ struct LeakMeasurement<'a> {
     managed: bool,
     /// Whether a language runtime was recognised that frees memory only when it collects.
     is_collected: bool,
+    /// Variables added to the program's environment.
+    environment: Vec<(OsString, OsString)>,
     // The folder must exist until the end, because instruments write their data to it.
     _work: Option<WorkFolder>,
 }
@@ -274,6 +290,7 @@ impl LeakMeasurement<'_> {
                 weigher: Launches::Scripted(Box::new(Scripted::new(script))),
                 managed: false,
                 is_collected: false,
+                environment: Vec::new(),
                 _work: None,
             });
         }
@@ -285,7 +302,14 @@ impl LeakMeasurement<'_> {
             Box::new(Runtimes::new()),
         ];
         let weigher = Launches::Real(Box::new(single_launch::commands(launcher, instruments)?));
-        Ok(LeakMeasurement { args, weigher, managed: false, is_collected: false, _work: Some(work) })
+        Ok(LeakMeasurement {
+            args,
+            weigher,
+            managed: false,
+            is_collected: false,
+            environment: Vec::new(),
+            _work: Some(work),
+        })
     }
 
     /// Says why a metric would be misleading whatever its value is, if so.
@@ -309,6 +333,7 @@ impl LeakMeasurement<'_> {
             let asked = self.job(&written)?;
             let limited = asked.time_limit.is_none_or(|limit| limit > turn.left);
             let job = Job {
+                env: self.environment.clone(),
                 time_limit: asked.time_limit.map_or(turn.left, |limit| limit.min(turn.left)).into(),
                 ..asked
             };
@@ -340,28 +365,49 @@ impl LeakMeasurement<'_> {
         Ok(Ok(points))
     }
 
-    /// Reads the memory that the figure does not contain, once for each size.
-    fn other_memory(
+    /// Reads what malloc has not got back, once for each size, in a program whose live heap does not grow.
+    fn read_malloc(
         &mut self,
-        (key, pass, instrument): (&'static str, Pass, u32),
+        other: &mut OtherMemory,
         sizes: &[(f64, String)],
         points: &[LeakPoint],
         left: Duration,
-    ) -> Result<OtherMemory, Fault> {
-        if points.iter().any(|point| point.source(LIVE).contains(Runtime::Jvm.word())) {
+    ) -> Result<(), Fault> {
+        if of_runtime(points, Runtime::Jvm) {
             let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
-            return Ok(OtherMemory::Unknown(why.to_owned()));
+            other.unknown = Some(PassedOver { metric: "malloc.live".to_owned(), why: why.to_owned() });
+            return Ok(());
+        }
+        self.read_other(other, MALLOC, sizes, points, left)
+    }
+
+    /// Reads a metric of the memory that the figure does not contain, once for each size.
+    fn read_other(
+        &mut self,
+        other: &mut OtherMemory,
+        (key, pass, instrument): LeakFigure,
+        sizes: &[(f64, String)],
+        points: &[LeakPoint],
+        left: Duration,
+    ) -> Result<(), Fault> {
+        if of_runtime(points, Runtime::Python) {
+            // All objects of Python then come from malloc, whose peak explains their share of the resident size.
+            self.environment = vec![("PYTHONMALLOC".into(), "malloc".into())];
         }
         let mut schedule = LeakSchedule::new(sizes, 1, left);
-        let points = self.all(&mut schedule, key, pass, instrument)?;
-        Ok(match points {
-            Err(_) if self.args.scripted.is_some() => OtherMemory::NotWanted,
-            Err(why) => OtherMemory::Unknown(why),
-            Ok(points) if points.len() < sizes.len() => {
-                OtherMemory::Unknown("the budget was spent".to_owned())
+        let read = self.all(&mut schedule, key, pass, instrument);
+        self.environment.clear();
+        let unknown = match read? {
+            Err(_) if self.args.scripted.is_some() => None,
+            Err(why) => Some(why),
+            Ok(points) if points.len() < sizes.len() => Some("the budget was spent".to_owned()),
+            Ok(points) => {
+                other.points.extend(points);
+                None
             }
-            Ok(points) => OtherMemory::Read(points),
-        })
+        };
+        other.unknown = unknown.map(|why| PassedOver { metric: key.to_owned(), why });
+        Ok(())
     }
 
     /// Reads the number of collections with the second largest size. If that would take too long, it is absent.
@@ -421,10 +467,14 @@ impl LeakMeasurement<'_> {
     }
 }
 
-/// The metric of the memory that the figure does not contain, if the figure shows no growth that could be a leak.
-fn not_in_the_figure(key: &str, verdict: &Retained) -> Option<(&'static str, Pass, u32)> {
-    let at = FIGURES.iter().position(|(figure, ..)| *figure == key)?;
-    FIGURES.get(at + 1).copied().filter(|_| !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_)))
+/// Whether a figure shows no growth that could be a leak, so that the memory that it does not contain has to be read.
+fn finds_no_leak(verdict: &Retained) -> bool {
+    !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_))
+}
+
+/// Whether this language runtime reported the live heap in one of the launches.
+fn of_runtime(points: &[LeakPoint], runtime: Runtime) -> bool {
+    points.iter().any(|point| point.source(LIVE).contains(runtime.word()))
 }
 
 fn timed_out(weighed: &Result<WeighedLaunch, WeighError>) -> bool {

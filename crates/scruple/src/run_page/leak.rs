@@ -55,9 +55,11 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
         true => judge_bounded_growth(&bytes, &at_most, smallest),
         false => judge_growth(&bytes, smallest),
     };
+    let outside_malloc =
+        |judged| judge_outside_malloc(judged, &readings("memory.peak"), &readings(PEAK), smallest);
     let judged = match key {
-        LIVE => judge_outside_the_heap(judged, &readings("malloc.live"), smallest),
-        "malloc.live" => judge_outside_malloc(judged, &readings("memory.peak"), &readings(PEAK), smallest),
+        LIVE => outside_malloc(judge_outside_the_heap(judged, &readings("malloc.live"), smallest)),
+        "malloc.live" => outside_malloc(judged),
         "memory.peak" if arms.iter().any(|arm| arm.figures.contains_key(COLLECTIONS)) => {
             judge_collected(judged, readings(COLLECTIONS).first().map(|(_, count)| *count))
         }

@@ -101,6 +101,30 @@ fn memory_that_the_figure_does_not_contain_is_not_called_no_leak() {
     }
 }
 
+/// In each thousand steps the program keeps a map of 81,920 bytes, whose object in Python's heap is small.
+#[test]
+fn memory_that_a_python_program_maps_is_not_called_no_leak() {
+    let python = "/usr/bin/python3";
+    if !Path::new(python).exists() {
+        return;
+    }
+    let place = Place::new();
+    place.write(
+        "maps.py",
+        "import mmap, sys\n\
+         maps = [mmap.mmap(-1, 81920) for _ in range(int(sys.argv[1]) // 1000)]\n\
+         for one in maps: one.write(b'x' * 81920)\n",
+    );
+    let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k,256k", "-r", "1", "--"];
+    let answer = place.run(sizes.iter().chain(&[python, "maps.py", "{size}"]));
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    let growth = "but memory.peak does, by about 8";
+    assert!(answer.stdout.contains(growth), "{}", answer.exchange());
+    let page = place.run(["report", "-o", "leak.md"]);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    assert!(place.read("leak.md").contains(growth), "{}", place.read("leak.md"));
+}
+
 #[test]
 fn each_figure_of_a_search_for_leaks_is_stored_with_its_own_instrument() {
     let guile = "/usr/bin/guile";

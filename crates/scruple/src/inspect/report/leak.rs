@@ -51,32 +51,27 @@ pub struct Leak {
 
 /// The memory that the metric of the search does not contain: beside the live heap of a language runtime, the bytes of
 /// malloc that are left at the end; beside these, the largest resident size.
-pub enum OtherMemory {
-    /// They are not needed.
-    NotWanted,
-    /// The reason why they are not known.
-    Unknown(String),
-    /// The launches, by size, one each.
-    Read(Vec<LeakPoint>),
+#[derive(Default)]
+pub struct OtherMemory {
+    /// The launches that read it, one for each metric and size.
+    pub points: Vec<LeakPoint>,
+    /// A metric that is not known although it is needed, with the reason.
+    pub unknown: Option<PassedOver>,
 }
 
 impl OtherMemory {
-    /// The launch with this size.
-    pub fn at(&self, size: f64) -> Option<&LeakPoint> {
-        match self {
-            OtherMemory::Read(points) => points.iter().find(|point| point.size == size),
-            _ => None,
-        }
+    /// The launches with this size.
+    pub fn at(&self, size: f64) -> impl Iterator<Item = &LeakPoint> {
+        self.points.iter().filter(move |point| point.size == size)
     }
 
-    /// The sizes of the work and the bytes of this metric, if it is the one that was read.
-    pub fn bytes(&self, metric: &str) -> Option<Vec<(f64, f64)>> {
-        match self {
-            OtherMemory::Read(points) if points.iter().all(|point| point.metric == metric) => {
-                Some(points.iter().map(|point| (point.size, point.bytes())).collect())
-            }
-            _ => None,
-        }
+    /// The sizes of the work and the values of this metric, in the launches that were made for another one or for it; none
+    /// if it was not read.
+    pub fn bytes(&self, made_for: &str, metric: &str) -> Option<Vec<(f64, f64)>> {
+        let points = self.points.iter().filter(|point| point.metric == made_for);
+        let bytes: Option<Vec<(f64, f64)>> =
+            points.map(|point| Some((point.size, point.value(metric)?))).collect();
+        bytes.filter(|bytes| !bytes.is_empty())
     }
 }
 
@@ -234,8 +229,8 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
-    if let OtherMemory::Unknown(why) = &leak.other_memory {
-        let text = wrap(&not_seen(leak.metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
+    if let Some(PassedOver { metric, why }) = &leak.other_memory.unknown {
+        let text = wrap(&not_seen(metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     if let Some(left_out) = &leak.left_out {
@@ -248,7 +243,9 @@ pub fn text(leak: &Leak, width: usize) -> String {
 
 fn not_seen(metric: &str, why: &str) -> String {
     match metric {
-        LIVE => format!("Memory that native code keeps is not in the heap, and was not examined: {why}."),
+        "malloc.live" => {
+            format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
+        }
         _ => format!("Memory that does not come from malloc was not examined: {why}."),
     }
 }
@@ -423,12 +420,9 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
-        malloc_live: leak.other_memory.bytes("malloc.live"),
-        memory_peak: leak.other_memory.bytes("memory.peak"),
-        not_examined: match &leak.other_memory {
-            OtherMemory::Unknown(why) => Some(why),
-            _ => None,
-        },
+        malloc_live: leak.other_memory.bytes("malloc.live", "malloc.live"),
+        memory_peak: leak.other_memory.bytes("memory.peak", "memory.peak"),
+        not_examined: leak.other_memory.unknown.as_ref().map(|unknown| unknown.why.as_str()),
         left_out: leak.left_out.as_ref(),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
