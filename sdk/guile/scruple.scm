@@ -53,7 +53,8 @@
       ((_ name () . rest) (declaration #'name #'ignored #f #'rest))
       ((_ name (variable input) . rest) (declaration #'name #'variable #'input #'rest)))))
 
-;; Puts NAME/ before the names of the cases that the forms declare.
+;; Puts NAME/ before the names of the cases that the forms declare, and them into this group, also if a slash is in their
+;; own names.
 (define-syntax-rule (bgroup name form ...)
   (parameterize ((prefix (string-append (prefix) name "/"))) form ...))
 
@@ -85,7 +86,8 @@
   (define id (if (null? declared) 0 (1+ (case-id (car declared)))))
   (define spec
     `(("id" . ,id) ("name" . ,(string-append (prefix) name)) ("shape" . ,(if each? "each" "call"))
-      ("group" . ,group) ("params" . ,params) ("threads" . ,(and threads (list->vector threads)))
+      ("group" . ,(or group (and (not (string-null? (prefix))) (string-drop-right (prefix) 1))))
+      ("params" . ,params) ("threads" . ,(and threads (list->vector threads)))
       ("throughput" . ,(cond (bytes `(("unit" . "bytes") ("amount" . ,bytes)))
                              (items `(("unit" . "items") ("amount" . ,items)))
                              (else #f)))

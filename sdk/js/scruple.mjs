@@ -34,7 +34,8 @@ export function bench(name, body, options = {}) {
   const most = o.maxIterations ?? (o.input ? 1000 : undefined)
   const shape = o.shape ?? (o.setup || o.input ? undefined : `${kind} ${typeof o.arg}`)
   const spec = {
-    id: cases.length, name: prefix + name, group: o.group, shape, params: o.params,
+    id: cases.length, name: prefix + name, group: o.group ?? (prefix ? prefix.slice(0, -1) : undefined), shape,
+    params: o.params,
     throughput: o.bytes ? { unit: 'bytes', amount: o.bytes } : o.items ? { unit: 'items', amount: o.items } : undefined,
     threads: o.threads, budgets: o.budgets, tags: o.tags, fresh: o.fresh, max_iterations: most,
     per_iteration_input: o.input ? true : undefined, checked: o.check ? true : undefined,
@@ -44,7 +45,8 @@ export function bench(name, body, options = {}) {
   cases.push({ spec, options: o, body, kind, most, ready: false, arg: o.arg, loops: {} })
 }
 
-/** Puts `name/` before the names of the cases that `declare` declares. */
+/** Puts `name/` before the names of the cases that `declare` declares, and them into this group, also if a slash is in
+ * their own names. */
 export function group(name, declare) {
   const outer = prefix
   prefix += name + '/'

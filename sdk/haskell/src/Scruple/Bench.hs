@@ -86,7 +86,7 @@ atMost key n = budget key [("max", JNum n)]
 budget :: String -> [(String, JSON)] -> Suite -> Suite
 budget key limits = Adjust (\c -> c { caseBudgets = (key, limits) : caseBudgets c })
 
--- | The group in reports; by default the one that the name begins with.
+-- | The group in reports; by default those around the case, or, if there are none, its name up to the last slash.
 inGroup :: String -> Suite -> Suite
 inGroup name = Adjust (\c -> c { caseGroup = Just name })
 

@@ -42,7 +42,7 @@ data Suite
 
 data Case = Case
   { caseName :: String
-  , caseGroup :: Maybe String -- If it is not the name up to its last slash. Of a leaf, any value means the groups around it.
+  , caseGroup :: Maybe String -- If it is not the name up to its last slash. Of a leaf without a group around it, any value means none.
   , caseShape :: Maybe String
   , caseTiming :: Maybe Timing
   , caseParams :: [(String, JSON)]
@@ -272,7 +272,8 @@ flatten :: [String] -> (Case -> Case) -> Suite -> IO [Entry]
 flatten path change suite = case suite of
   Leaf c -> do
     let within = intercalate "/" . reverse
-        c' = change c { caseName = within (caseName c : path), caseGroup = within path <$ caseGroup c }
+        ofPath = if null path then "" <$ caseGroup c else Just (within path)
+        c' = change c { caseName = within (caseName c : path), caseGroup = ofPath }
     new <- newIORef True
     return [Entry c' (return (caseWork c')) (return ()) new]
   Group name suites -> concat <$> mapM (flatten (if null name then path else name : path) change) suites
