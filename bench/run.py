@@ -12,34 +12,40 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 
+# The scripts beside `run` whose tables the documents show, each with the options that make it short.
+FURTHER = {
+    "functions": [("five.py", ["--times", "2"]), ("suites.py", ["--only", "primitive"]),
+                  ("guile_speeds.py", ["--rounds", "1000"])],
+    "heap": [("sites.py", ["--rounds", "1"]), ("sampled_sites.py", ["--quick"])],
+    "runtimes": [("aa.py", ["--times", "2"])],
+}
 
-def command_of(folder, scruple, quick):
-    """The command line of one benchmark: a Python script with options, or a program without."""
-    if (folder / "run.py").exists():
-        words = [sys.executable, str(folder / "run.py"), "--scruple", str(scruple)]
-        return words + ["--quick"] if quick else words
+
+def commands_of(folder, scruple, quick):
+    """The names and command lines of one benchmark: Python scripts with options, or a program without."""
+    scripts = [("run.py", ["--quick"])] if (folder / "run.py").exists() else []
     if (folder / "run").exists():
-        return [str(folder / "run")]
-    return []
+        yield f"{folder.name}/run", [str(folder / "run")]
+    for name, short in [*scripts, *FURTHER.get(folder.name, [])]:
+        words = [sys.executable, str(folder / name), "--scruple", str(scruple)]
+        yield f"{folder.name}/{name}", words + (short if quick else [])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scruple", required=True, help="the program to be measured")
     parser.add_argument("--quick", action="store_true", help="a short version of each")
-    parser.add_argument("--only", action="append", default=[], help="a benchmark's name; may be repeated")
+    parser.add_argument("--only", action="append", default=[], help="a folder of benchmarks; may be repeated")
     options = parser.parse_args()
     scruple = pathlib.Path(options.scruple).resolve()
     failed = []
     for folder in sorted(path for path in HERE.iterdir() if path.is_dir()):
         if options.only and folder.name not in options.only:
             continue
-        words = command_of(folder, scruple, options.quick)
-        if not words:
-            continue
-        print(f"\n== {folder.name}", flush=True)
-        if subprocess.run(words, env={**os.environ, "SCRUPLE": str(scruple)}).returncode != 0:
-            failed.append(folder.name)
+        for name, words in commands_of(folder, scruple, options.quick):
+            print(f"\n== {name}", flush=True)
+            if subprocess.run(words, env={**os.environ, "SCRUPLE": str(scruple)}).returncode != 0:
+                failed.append(name)
     if failed:
         print(f"\nfailed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0

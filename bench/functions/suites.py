@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The benches of five well-known Haskell packages under Scruple, with only the import of their harness changed: whether
 each builds, and its results. Sources come from Debian by `apt-get source`, into a temporary folder; Debian's libraries
-are used. Prints a table in Markdown; the exit code is 1 if a suite does not build or run.
+are used. Prints a table in Markdown; the exit code is 1 if a suite does not build or run. Packages
+whose source cannot be downloaded are left out, with the reason.
 
     python3 bench/functions/suites.py [--scruple BIN] [--only PACKAGE]… [--keep FOLDER]
 """
@@ -36,6 +37,10 @@ type Map = HashMap
 """}}
 
 
+class NoSource(Exception):
+    """Why the source of a package is not there."""
+
+
 def sources(package, folder):
     """The package's source, unpacked, with the harness's import changed."""
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', pathlib.Path("/etc/os-release").read_text(), re.M))
@@ -43,10 +48,13 @@ def sources(package, folder):
     listed = folder / "sources.list"
     options = ["-qq", "-o", f"Dir::Etc::SourceList={listed}", "-o", "Dir::Etc::SourceParts=/dev/null",
                "-o", f"Dir::State::Lists={folder / 'lists'}", "-o", "APT::Sandbox::User="]
-    if not listed.exists():
-        listed.write_text(f"deb-src http://deb.debian.org/debian {release['VERSION_CODENAME']} main\n")
-        run(["apt-get", *options, "update"], folder)
-    run(["apt-get", *options, "source", "--download-only", f"haskell-{package}"], folder)
+    try:
+        if not listed.exists():
+            listed.write_text(f"deb-src http://deb.debian.org/debian {release['VERSION_CODENAME']} main\n")
+            run(["apt-get", *options, "update"], folder)
+        run(["apt-get", *options, "source", "--download-only", f"haskell-{package}"], folder)
+    except RuntimeError as why:
+        raise NoSource(str(why)) from None
     archive = next(folder.glob(f"haskell-{package}_*.orig.tar.*"))
     run(["tar", "xf", archive.name], folder)
     unpacked = next(path for path in folder.glob(f"{package}-[0-9]*") if path.is_dir())
@@ -107,6 +115,8 @@ def main():
                 cases, timed, counted = weigh(package, scruple, folder)
                 fine = fine and cases == timed
                 print(f"| {package} | {cases} | {timed} | {counted} |", flush=True)
+            except NoSource as why:
+                print(f"skipped: {package}: {why}", file=sys.stderr)
             except RuntimeError as why:
                 fine = False
                 print(f"| {package} | {str(why)[:600]} | | |", flush=True)

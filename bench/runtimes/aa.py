@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Compares a program of each language runtime with itself, and counts the verdicts on its figures.
 
-bench/runtimes/aa.py [WORD…]: only the runtimes whose name contains one of the words. AA_RUNS sets how often (40).
-Exits with 1 if more than one verdict in twenty is "different".
+    python3 bench/runtimes/aa.py [--scruple BIN] [--times N] [WORD…]
+
+Only the runtimes whose name contains one of the words. The exit code is 1 if more than one verdict in twenty is
+"different".
 """
 
+import argparse
 import json
 import os
 import shutil
@@ -13,8 +16,6 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRUPLE = os.environ.get("SCRUPLE", os.path.join(HERE, "../../target/release/scruple"))
-RUNS = int(os.environ.get("AA_RUNS", "40"))
 FAMILIES = ("alloc.", "gc.", "heap.")
 ALLOWED = 0.05
 
@@ -36,9 +37,9 @@ PROGRAMS = [
 ]
 
 
-def verdicts(command, folder):
+def verdicts(scruple, command, folder):
     """The verdicts of one run that compares the program with itself, by metric."""
-    words = [SCRUPLE, "run", "--no-store", "--json", "-r", "24", command, command]
+    words = [scruple, "run", "--no-store", "--json", "-r", "24", command, command]
     run = subprocess.run(words, capture_output=True, text=True, cwd=folder)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
@@ -47,12 +48,18 @@ def verdicts(command, folder):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scruple", default=os.path.join(HERE, "../../target/release/scruple"), help="the program")
+    parser.add_argument("--times", type=int, default=40, help="comparisons of each runtime")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only runtimes whose name contains one of these")
+    options = parser.parse_args()
+    scruple = os.path.abspath(options.scruple)
     wrong = False
     print("| runtime | comparisons | different | small | same | can't tell | different, by metric |")
     print("|---|---|---|---|---|---|---|")
     all_of = {}
     for name, source, build, run, steps in PROGRAMS:
-        if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
+        if options.words and not any(word in name for word in options.words):
             continue
         if not shutil.which(run[0] if not build else build[0]):
             print(f"skipped: {name} is not installed", file=sys.stderr)
@@ -63,8 +70,8 @@ def main():
             if build:
                 subprocess.run(fill(build), cwd=folder, check=True, capture_output=True)
             count, of_metric = {}, {}
-            for _ in range(RUNS):
-                for metric, verdict in verdicts(" ".join([*fill(run), str(steps)]), folder).items():
+            for _ in range(options.times):
+                for metric, verdict in verdicts(scruple, " ".join([*fill(run), str(steps)]), folder).items():
                     count[verdict] = count.get(verdict, 0) + 1
                     if verdict == "different":
                         of_metric[metric] = of_metric.get(metric, 0) + 1
