@@ -199,6 +199,21 @@ pub fn judge_outside_malloc(
     }
 }
 
+/// The most resident bytes that one byte of a live heap may take: collectors that copy have room for it twice, and leave
+/// what nothing uses for a while.
+const RESIDENT_OF_LIVE: f64 = 3.0;
+
+/// Returns the resident bytes per unit of work, if the largest resident size grows by more than a growing live heap of a
+/// language runtime explains. Memory that only belongs to an object of the heap, such as mapped memory, is not in the heap.
+pub fn resident_growth_beyond(heap: &Retained, resident: &[(f64, f64)], smallest: f64) -> Option<f64> {
+    match (heap, judge_growth(resident, smallest)) {
+        (Retained::Grows { interval: of_heap, .. }, Retained::Grows { per_unit, interval, .. }) => {
+            (interval.low > RESIDENT_OF_LIVE * of_heap.high).then_some(per_unit)
+        }
+        _ => None,
+    }
+}
+
 /// The fewest collections after which memory that nothing uses is used again instead of further memory.
 const ENOUGH_COLLECTIONS: f64 = 2.0;
 

@@ -3,7 +3,7 @@
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{
     GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap,
+    judge_outside_the_heap, resident_growth_beyond,
 };
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
@@ -88,6 +88,17 @@ fn mapped_memory_contradicts_bytes_of_malloc_that_do_not_grow() {
     let freed = SIZES.map(|n| (n, 1200.0 + 62.0 * n));
     assert_eq!(word(&judged(&mapped, &freed)), "constant");
     assert_eq!(word(&judged(&[], &steady)), "constant", "nothing is known");
+}
+
+#[test]
+fn resident_memory_may_grow_by_more_than_a_live_heap_explains() {
+    let heap = exact(|n| 1.2e6 + 1.4 * n);
+    let of = |bytes: f64| resident_growth_beyond(&heap, &SIZES.map(|n| (n, 3e7 + bytes * n)), ONE_BYTE);
+    assert!(of(83.0).is_some_and(|per_unit| (per_unit - 83.0).abs() < 0.1));
+    assert_eq!(of(4.0), None, "a collector that copies has room for everything twice");
+    assert_eq!(resident_growth_beyond(&heap, &[], ONE_BYTE), None, "nothing is known");
+    let steady = exact(|_| 1.2e6);
+    assert_eq!(resident_growth_beyond(&steady, &SIZES.map(|n| (n, 83.0 * n)), ONE_BYTE), None);
 }
 
 #[test]

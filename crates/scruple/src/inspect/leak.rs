@@ -22,7 +22,7 @@ use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::stats::leak::{
     LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_collected, judge_growth,
-    judge_outside_malloc, judge_outside_the_heap,
+    judge_outside_malloc, judge_outside_the_heap, resident_growth_beyond,
 };
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -124,6 +124,12 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             verdict = judge_outside_malloc(verdict, &resident, &allocated, smallest);
         }
     }
+    let mut resident_growth = None;
+    if key == LIVE && matches!(verdict, Retained::Grows { .. }) {
+        taking.read_other(&mut other_memory, RESIDENT, &sizes, &points, schedule.left())?;
+        let resident = other_memory.bytes("memory.peak", "memory.peak").unwrap_or_default();
+        resident_growth = resident_growth_beyond(&verdict, &resident, smallest);
+    }
     let collections = match (key, &verdict) {
         ("memory.peak", Retained::Grows { .. }) if taking.is_collected => {
             taking.collections(&sizes, schedule.left())?
@@ -146,6 +152,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         points,
         verdict,
         other_memory,
+        resident_growth,
         peak,
         collections,
         sites,
@@ -341,6 +348,9 @@ impl LeakMeasurement<'_> {
             if limited && timed_out(&weighed) {
                 schedule.cut();
                 continue;
+            }
+            if let Err(WeighError::Script(why)) = &weighed {
+                return Ok(Err(why.clone()));
             }
             let WeighedLaunch { readings, wall, .. } = single_launch::ended_well(&job, weighed)?;
             let common = |reading: &&Reading| COMMON.contains(&reading.key.as_str());

@@ -3,16 +3,18 @@
 use super::page_with;
 use crate::inspect::args::SMALLEST;
 use crate::inspect::leak::{COLLECTIONS, SIZE, figures};
-use crate::inspect::report::leak::{PEAK, describe};
+use crate::inspect::report::leak::{PEAK, beside_the_heap, describe};
 use crate::render::Report;
 use crate::render::page::{Page, Section, Span, harmless_sentence};
 use scruple_core::run::Run;
 use scruple_core::stats::leak::{
     judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc, judge_outside_the_heap,
+    resident_growth_beyond,
 };
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
+use std::fmt::Write as _;
 
 /// Whether a run is a search for leaks.
 pub fn is_one(run: &Run) -> bool {
@@ -65,7 +67,11 @@ fn verdict(run: &Run, arms: &[&Arm], key: &str) -> Vec<Span> {
         }
         _ => judged,
     };
-    let (tone, word, why) = describe(&judged);
+    let (tone, word, mut why) = describe(&judged);
+    let resident = if key == LIVE { readings("memory.peak") } else { Vec::new() };
+    if let Some(per_unit) = resident_growth_beyond(&judged, &resident, smallest) {
+        let _ = write!(why, " {}", super::capital(&beside_the_heap(per_unit)));
+    }
     let what = super::what(key);
     vec![
         Span::plain(format!("{} ", super::capital(&what))),

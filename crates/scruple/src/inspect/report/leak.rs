@@ -39,6 +39,8 @@ pub struct Leak {
     pub verdict: Retained,
     /// The memory that the metric does not contain, if the metric does not grow.
     pub other_memory: OtherMemory,
+    /// The resident bytes per unit of work, if they are more than the growth of the live heap explains.
+    pub resident_growth: Option<f64>,
     /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
     pub peak: Option<Retained>,
     /// The number of collections with a size of the work, if it decides the verdict.
@@ -219,6 +221,10 @@ pub fn text(leak: &Leak, width: usize) -> String {
         "\n{style}{word}{style:#}: {}",
         wrap(&sentence, width.saturating_sub(word.width() + 2))
     );
+    if let Some(per_unit) = leak.resident_growth {
+        let text = wrap(&beside_the_heap(per_unit), width.saturating_sub(2)).replace('\n', "\n  ");
+        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
+    }
     if let (Some(Retained::Grows { per_unit, .. }), false) =
         (&leak.peak, matches!(leak.verdict, Retained::Grows { .. }))
     {
@@ -230,7 +236,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
     }
     if let Some(PassedOver { metric, why }) = &leak.other_memory.unknown {
-        let text = wrap(&not_seen(metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
+        let text = wrap(&not_seen(leak.metric, metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     if let Some(left_out) = &leak.left_out {
@@ -241,11 +247,21 @@ pub fn text(leak: &Leak, width: usize) -> String {
     out
 }
 
-fn not_seen(metric: &str, why: &str) -> String {
+/// Says how much the largest resident size grows, if the live heap does not explain it.
+pub fn beside_the_heap(per_unit: f64) -> String {
+    format!(
+        "memory.peak grows by about {} for each unit of work: it includes memory that belongs to objects but is not in the \
+         heap (mapped memory, buffers, stacks), and objects that nothing uses.",
+        amount(per_unit)
+    )
+}
+
+fn not_seen(figure: &str, metric: &str, why: &str) -> String {
     match metric {
         "malloc.live" => {
             format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
         }
+        _ if figure == LIVE => format!("Memory that is mapped beside the heap was not examined: {why}."),
         _ => format!("Memory that does not come from malloc was not examined: {why}."),
     }
 }
@@ -397,6 +413,9 @@ pub struct LeakReport<'a> {
     /// The sizes of the work and the largest resident sizes.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_peak: Option<Vec<(f64, f64)>>,
+    /// The resident bytes per unit of work, if they are more than the growth of the live heap explains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resident_bytes_per_unit: Option<f64>,
     /// Why memory that the metric does not contain was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
@@ -422,6 +441,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         sites: leak_sites::entry(&leak.sites),
         malloc_live: leak.other_memory.bytes("malloc.live", "malloc.live"),
         memory_peak: leak.other_memory.bytes("memory.peak", "memory.peak"),
+        resident_bytes_per_unit: leak.resident_growth,
         not_examined: leak.other_memory.unknown.as_ref().map(|unknown| unknown.why.as_str()),
         left_out: leak.left_out.as_ref(),
     };
