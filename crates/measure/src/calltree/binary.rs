@@ -5,7 +5,7 @@ use super::initial_data::Data;
 use super::machine_code::{Fnv, MachineCode, content, decodes, digest, folded};
 use super::merged_profiles::Side;
 use super::stripped::{StrippedFunction, ends};
-use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_core::sorting;
@@ -38,19 +38,19 @@ pub struct ExecutedInstruction {
 const LONGEST: u64 = 1 << 13;
 
 /// A program or library that was read from disk.
-struct Binary {
+pub(super) struct Binary {
     /// The initial content of its data sections.
     data: Data,
     /// Whether its code can be disassembled.
-    decodes: bool,
+    pub(super) decodes: bool,
     /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
     /// Symbol names by address.
-    symbols: BTreeMap<u64, String>,
+    pub(super) symbols: BTreeMap<u64, String>,
     /// The ends of functions by their start, from the unwinding table.
     ends: BTreeMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
-    slots: HashMap<u64, String>,
+    pub(super) slots: HashMap<u64, String>,
     /// The address range of code and data if it is fixed at link time, as in an executable that is not
     /// position-independent.
     fixed: Option<(u64, u64)>,
@@ -351,7 +351,7 @@ impl Binaries {
         *self.digests.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(path))
     }
 
-    fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
+    pub(super) fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
         let mut files = self.files.borrow_mut();
         files.entry(path.to_owned()).or_insert_with(|| read(path, side).map(Rc::new)).clone()
     }
@@ -427,7 +427,7 @@ impl Binary {
         bytes.get((address - begin) as usize..)
     }
 
-    fn decoded(&self, address: u64) -> Option<(Instruction, iced_x86::ConstantOffsets, &[u8])> {
+    pub(super) fn decoded(&self, address: u64) -> Option<(Instruction, iced_x86::ConstantOffsets, &[u8])> {
         let bytes = self.bytes(address)?;
         let bytes = &bytes[..bytes.len().min(15)];
         let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
@@ -478,23 +478,5 @@ impl Binary {
         }
         bytes.hash(&mut hasher);
         Some(folded(hasher.finish()))
-    }
-
-    /// The name of the function that a call reaches, directly or through a PLT stub; bare only through a stub.
-    fn target(&self, address: u64, is_bare: bool) -> Option<String> {
-        if let Some(name) = self.symbols.get(&address).filter(|_| !is_bare) {
-            return Some(normal(&demangle(name)));
-        }
-        let mut at = address;
-        for _ in 0..3 {
-            let (instruction, _, _) = self.decoded(at)?;
-            let jumps = instruction.mnemonic() == Mnemonic::Jmp && instruction.op0_kind() == OpKind::Memory;
-            if jumps && instruction.is_ip_rel_memory_operand() {
-                let name = self.slots.get(&instruction.ip_rel_memory_address())?;
-                return Some(normal(&demangle(name)));
-            }
-            at = instruction.next_ip();
-        }
-        None
     }
 }

@@ -5,6 +5,7 @@
 //! back to callgrind and then to cachegrind, and says why.
 
 mod binary;
+mod call_sites;
 mod choose_tool;
 mod counted_case;
 mod debug_file;
@@ -28,6 +29,7 @@ mod stripped;
 mod symbols;
 
 pub use binary::{Binaries, ExecutedInstruction};
+pub use call_sites::CallSite;
 pub use choose_tool::{ChosenTool, ValgrindTool};
 pub use counted_case::CountedCase;
 pub(crate) use debug_file::DwarfReader;

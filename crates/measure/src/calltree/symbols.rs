@@ -61,13 +61,13 @@ impl Symbols {
         Location { frames, place }
     }
 
-    /// Resolves each executed instruction of a function: the functions that contain it, innermost first, and how often it
-    /// was executed. There are none for code outside of any file.
+    /// Resolves each executed instruction of a function: its address, the functions that contain it, innermost first, and
+    /// how often it was executed. There are none for code outside of any file.
     pub fn executed(
         &mut self,
         side: &Side,
         function: usize,
-    ) -> impl Iterator<Item = (Vec<SourceFrame>, u64)> {
+    ) -> impl Iterator<Item = (u64, Vec<SourceFrame>, u64)> {
         let known = &side.functions[function];
         known
             .object
@@ -79,7 +79,7 @@ impl Symbols {
                     .map(move |distance| (object, known.offset.saturating_add(*distance)))
             })
             .map(move |(object, address)| {
-                (self.locate(Some(object), address).frames, side.executions(object, address))
+                (address, self.locate(Some(object), address).frames, side.executions(object, address))
             })
     }
 

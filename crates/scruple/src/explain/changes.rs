@@ -89,7 +89,7 @@ fn rows(found: &Findings) -> Vec<ExplainedRow> {
         code: words::code(row).to_owned(),
         function: words::function(row),
         what: words::first(row).unwrap_or_default(),
-        hunk: found.hunk_of(explanation, row).map(Hunk::place),
+        hunk: found.hunk_of(explanation, row).map(Hunk::places),
     };
     found.shown_rows(explanation).take(ROWS).map(row).collect()
 }

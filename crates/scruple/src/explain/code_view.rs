@@ -106,7 +106,7 @@ fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
     let mut symbols = Symbols::new();
     let mut costs = BTreeMap::new();
     for function in functions {
-        for (frames, count) in symbols.executed(side, *function) {
+        for (_, frames, count) in symbols.executed(side, *function) {
             if let Some(frame) = frames.into_iter().next()
                 && let (Some(file), Some(line)) = (frame.file, frame.line)
             {

@@ -1,9 +1,10 @@
 //! Finds the part of the source difference between two revisions that touches a function.
 
+use super::call_costs::CallCosts;
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
+use scruple_core::sorting;
 use scruple_measure::calltree::{Side, Symbols};
-use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -24,6 +25,8 @@ pub struct Hunk {
     old_lines: Option<(u32, u32)>,
     /// The function that contains the lines, according to git.
     pub context: String,
+    /// The number of other hunks that may be as much the cause of what the function costs.
+    pub others: usize,
     /// The text of the hunk, without its head.
     text: Vec<String>,
 }
@@ -106,6 +109,7 @@ fn parse(text: &str) -> Vec<Hunk> {
                 old_file: old_file.clone(),
                 old_lines: (removed > 0).then_some(old_lines),
                 context: context.trim().to_owned(),
+                others: 0,
                 text: Vec::new(),
             });
             open = true;
@@ -131,6 +135,26 @@ impl Hunk {
         }
     }
 
+    /// Writes the place of the hunk, and how many others may be as much the cause.
+    pub fn places(&self) -> String {
+        match self.others {
+            0 => self.place(),
+            1 => format!("{} or another part of the diff", self.place()),
+            others => format!("{} or one of {others} other parts of the diff", self.place()),
+        }
+    }
+
+    /// Whether the hunk changes a constant, which the lines that use it do not show.
+    fn defines_constants(&self) -> bool {
+        const WORDS: [&str; 7] =
+            ["#define ", "const ", "static const ", "constexpr ", "static constexpr ", "pub const ", "enum "];
+        let defines = |line: &String| {
+            let line = line.trim_start_matches(['+', '-']).trim_start();
+            WORDS.iter().any(|word| line.starts_with(word))
+        };
+        self.text.iter().any(defines)
+    }
+
     /// Whether git says that the hunk is in this function.
     fn is_in(&self, word: &str) -> bool {
         holds(&self.context, word)
@@ -148,33 +172,44 @@ fn holds(text: &str, word: &str) -> bool {
 /// Finds the hunk that belongs to a function by its name alone: a hunk that is in the function according to git, or
 /// else the first hunk of the only file that mentions the name. A word such as `main` is in many files, and a wrong
 /// line is worse than none.
-fn by_name<'a>(hunks: &[&'a Hunk], word: &str) -> Option<&'a Hunk> {
+fn by_name(hunks: &[&Hunk], word: &str) -> Option<Hunk> {
     if word.is_empty() {
         return None;
     }
+    let within = hunks.iter().filter(|hunk| hunk.is_in(word)).count();
     if let Some(hunk) = hunks.iter().find(|hunk| hunk.is_in(word)) {
-        return Some(hunk);
+        return Some(Hunk { others: within - 1, ..(*hunk).clone() });
     }
-    let mut mentioned = hunks.iter().filter(|hunk| hunk.mentions(word));
-    let first = mentioned.next()?;
-    mentioned.all(|hunk| hunk.file == first.file).then_some(first)
+    let mentioned: Vec<_> = hunks.iter().filter(|hunk| hunk.mentions(word)).collect();
+    let (first, rest) = mentioned.split_first()?;
+    let is_one_file = rest.iter().all(|hunk| hunk.file == first.file);
+    is_one_file.then(|| Hunk { others: rest.len(), ..(**first).clone() })
 }
 
-/// The executed instructions of functions, by their place in the source according to the debugging information of their
-/// program: a file and a line for each function that is inlined there, the innermost first.
+/// What functions cost, by the place in the source according to the debugging information of their program: a file and a
+/// line for each function that is inlined there, the innermost first. Calls that begin at a place count there with all
+/// that they cost.
 #[derive(Default)]
-struct ExecutedLines(HashMap<Vec<(String, u32)>, u64>);
+struct CostByPlace(HashMap<Vec<(String, u32)>, f64>);
 
-impl ExecutedLines {
-    fn of(functions: &[usize], side: &Side, symbols: &mut Symbols) -> ExecutedLines {
-        let mut lines = ExecutedLines::default();
+impl CostByPlace {
+    fn of(
+        functions: &[usize],
+        side: usize,
+        sides: [&Side; 2],
+        costs: &CallCosts<'_>,
+        symbols: &mut Symbols,
+    ) -> CostByPlace {
+        let mut places = CostByPlace::default();
         for function in functions {
-            for (frames, count) in symbols.executed(side, *function) {
-                let places = frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?)));
-                *lines.0.entry(places.collect()).or_default() += count;
+            let of_calls = costs.by_address(side, *function);
+            for (address, frames, count) in symbols.executed(sides[side], *function) {
+                let own = if costs.counts_instructions() { count as f64 } else { 0.0 };
+                let lines = frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?)));
+                *places.0.entry(lines.collect()).or_default() += own + of_calls.get(&address).unwrap_or(&0.0);
             }
         }
-        lines
+        places
     }
 
     fn is_known(&self) -> bool {
@@ -185,32 +220,53 @@ impl ExecutedLines {
         self.0.keys().flatten().any(|(file, _)| is_same_file(file, path))
     }
 
-    /// The executed instructions of these lines and of what is inlined there, and whether any are not inlined
-    /// themselves; `None` if none was executed.
-    fn within(&self, path: &str, (first, last): (u32, u32)) -> Option<(u64, bool)> {
+    /// The cost of these lines and of what is inlined there, and whether any are not inlined themselves; `None` if none
+    /// was executed.
+    fn within(&self, path: &str, (first, last): (u32, u32)) -> Option<(f64, bool)> {
         let is_within =
             |(file, line): &(String, u32)| is_same_file(file, path) && (first..=last).contains(line);
         let executed = self.0.iter().filter(|(places, _)| places.iter().any(is_within));
-        executed.fold(None, |sum, (places, count)| {
-            let (sum, own) = sum.unwrap_or((0, false));
-            Some((sum + count, own || places.last().is_some_and(is_within)))
+        executed.fold(None, |sum, (places, cost)| {
+            let (sum, own) = sum.unwrap_or((0.0, false));
+            Some((sum + cost, own || places.last().is_some_and(is_within)))
         })
     }
 }
 
-/// Finds the hunk whose lines execute the largest number of instructions more or fewer than before. If several do, it is
-/// the first whose lines are not inlined.
-fn most_changed<'a>(hunks: &'a [Hunk], [old, new]: [&ExecutedLines; 2]) -> Option<&'a Hunk> {
-    let touched = hunks.iter().enumerate().filter_map(|(at, hunk)| {
+/// A hunk that changes lines which the programs executed.
+struct TouchingHunk<'a> {
+    hunk: &'a Hunk,
+    /// How much more or less its lines cost.
+    change: f64,
+    /// Whether any of its lines are not inlined.
+    is_own: bool,
+}
+
+/// The hunk is the likeliest cause alone only if it explains at least this share of the difference, and others at most
+/// this share of what it explains.
+const CLEAR: f64 = 0.5;
+
+/// Finds the hunk whose lines cost more or less than before by the largest amount. If several do, it is the first whose
+/// lines are not inlined. `delta` is the whole difference of the function.
+fn most_changed(hunks: &[Hunk], [old, new]: [&CostByPlace; 2], delta: f64) -> Option<Hunk> {
+    let touched = hunks.iter().filter_map(|hunk| {
         let before = hunk.old_lines.and_then(|lines| old.within(&hunk.old_file, lines));
         let after = new.within(&hunk.file, hunk.lines);
-        let own = before.or(after)?.1 || after.is_some_and(|(_, own)| own);
-        let count = |lines: Option<(u64, bool)>| lines.map_or(0, |(count, _)| count);
+        let is_own = before.or(after)?.1 || after.is_some_and(|(_, own)| own);
+        let cost = |lines: Option<(f64, bool)>| lines.map_or(0.0, |(cost, _)| cost);
         // If lines were only removed, those of the second revision are around them.
-        let now = count(after.filter(|_| !hunk.removes_only));
-        Some((count(before).abs_diff(now), own, Reverse(at), hunk))
+        let now = cost(after.filter(|_| !hunk.removes_only));
+        Some(TouchingHunk { hunk, change: now - cost(before), is_own })
     });
-    touched.max_by_key(|(change, own, at, _)| (*change, *own, *at)).map(|(.., hunk)| hunk)
+    let mut touched: Vec<TouchingHunk<'_>> = touched.collect();
+    sorting::by(&mut touched, |a, b| b.change.abs().total_cmp(&a.change.abs()).then(b.is_own.cmp(&a.is_own)));
+    let (first, rest) = touched.split_first()?;
+    let is_clear = first.change * delta > 0.0 && first.change.abs() >= CLEAR * delta.abs();
+    let is_rival = |one: &&TouchingHunk<'_>| !is_clear || one.change.abs() > CLEAR * first.change.abs();
+    let defining = hunks.iter().filter(|hunk| !is_clear && hunk.defines_constants());
+    let defining = defining.filter(|hunk| touched.iter().all(|one| !std::ptr::eq(one.hunk, *hunk)));
+    let others = rest.iter().filter(is_rival).count() + defining.count();
+    Some(Hunk { others, ..first.hunk.clone() })
 }
 
 /// Whether a path from debugging information is this one of the repository.
@@ -219,17 +275,18 @@ fn is_same_file(file: &str, path: &str) -> bool {
 }
 
 /// Finds the hunk that touches the function of a row. It contains lines that the programs executed there: among several,
-/// those whose number of instructions changed most. Otherwise it mentions the function, in a file that contains the
-/// function's code if that is known.
-pub fn touching<'a>(
-    hunks: &'a [Hunk],
+/// those whose cost changed most. Otherwise it mentions the function, in a file that contains the function's code if
+/// that is known.
+pub fn touching(
+    hunks: &[Hunk],
     row: &FunctionDifference,
     sides: [&Side; 2],
+    costs: &CallCosts<'_>,
     symbols: &mut Symbols,
-) -> Option<&'a Hunk> {
-    let old = ExecutedLines::of(&row.functions.0, sides[0], symbols);
-    let new = ExecutedLines::of(&row.functions.1, sides[1], symbols);
-    if let Some(hunk) = most_changed(hunks, [&old, &new]) {
+) -> Option<Hunk> {
+    let old = CostByPlace::of(&row.functions.0, 0, sides, costs, symbols);
+    let new = CostByPlace::of(&row.functions.1, 1, sides, costs, symbols);
+    if let Some(hunk) = most_changed(hunks, [&old, &new], row.delta) {
         return Some(hunk);
     }
     let is_script = sides[1].digests.is_some();
@@ -308,15 +365,19 @@ mod tests {
         let diff = "diff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -3 +3 @@ int get(int a)\n-a\n+b\n\
                     @@ -9 +9 @@ int work(int a)\n-c\n+d\n@@ -12,2 +11,0 @@ int work(int a)\n-e\n-f\n";
         let hunks = parse(diff);
-        let lines = |counts: &[(&[u32], u64)]| {
+        let lines = |counts: &[(&[u32], u32)]| {
             let place = |lines: &[u32]| lines.iter().map(|line| ("/tree/a.c".to_owned(), *line)).collect();
-            ExecutedLines(counts.iter().map(|(lines, count)| (place(lines), *count)).collect())
+            CostByPlace(counts.iter().map(|(lines, count)| (place(lines), f64::from(*count))).collect())
         };
-        let of = |old: &[(&[u32], u64)], new: &[(&[u32], u64)]| {
-            most_changed(&hunks, [&lines(old), &lines(new)]).map(Hunk::place)
+        let of = |old: &[(&[u32], u32)], new: &[(&[u32], u32)]| {
+            let sum = |lines: &[(&[u32], u32)]| lines.iter().map(|(_, count)| f64::from(*count)).sum::<f64>();
+            most_changed(&hunks, [&lines(old), &lines(new)], sum(new) - sum(old)).map(|hunk| hunk.places())
         };
         // Line 3 is inlined into line 9, whose loop became shorter.
-        assert_eq!(of(&[(&[3, 9], 900)], &[(&[3, 9], 500)]).as_deref(), Some("a.c:9"));
+        assert_eq!(
+            of(&[(&[3, 9], 900)], &[(&[3, 9], 500)]).as_deref(),
+            Some("a.c:9 or another part of the diff")
+        );
         assert_eq!(of(&[(&[3, 9], 900), (&[3, 8], 90)], &[(&[9], 900)]).as_deref(), Some("a.c:3"));
         // Line 11 stands before the removed ones.
         assert_eq!(of(&[(&[9], 900), (&[12], 20)], &[(&[9], 890), (&[11], 5000)]).as_deref(), Some("a.c:11"));
@@ -350,8 +411,9 @@ mod tests {
         let source = "diff --git a/the words.c b/the words.c\n--- a/the words.c\t\n+++ b/the words.c\t\n\
                       @@ -50 +53 @@ int main(void)\n-x\n+y\n";
         let both = parse(&format!("{script}{source}"));
-        let of =
-            |hunks: &[Hunk], word: &str| by_name(&hunks.iter().collect::<Vec<_>>(), word).map(Hunk::place);
+        let of = |hunks: &[Hunk], word: &str| {
+            by_name(&hunks.iter().collect::<Vec<_>>(), word).map(|hunk| hunk.place())
+        };
         assert_eq!(of(&both, "main").as_deref(), Some("the words.c:53"));
         let other = script.replace("go.sh", "run.sh");
         assert_eq!(of(&parse(&format!("{script}{other}")), "main"), None);

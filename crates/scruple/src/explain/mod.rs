@@ -2,6 +2,7 @@
 
 pub mod args;
 mod both;
+mod call_costs;
 pub mod causes;
 pub mod changes;
 pub mod closures;

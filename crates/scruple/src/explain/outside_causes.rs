@@ -36,7 +36,7 @@ fn files(side: &Side, functions: &[usize], symbols: &mut Symbols) -> Option<Sour
     let mut files = SourceFiles::new();
     for function in functions {
         let program = side.functions[*function].object.as_deref()?;
-        let frames = symbols.executed(side, *function).flat_map(|(frames, _)| frames);
+        let frames = symbols.executed(side, *function).flat_map(|(_, frames, _)| frames);
         files.extend(frames.filter_map(|frame| Some((program.to_owned(), frame.file?))));
     }
     // The source of the language's own library is not available here; it comes with the compiler.

@@ -1,6 +1,7 @@
 //! `scruple explain`: compares two commands, or one command at two revisions.
 
 use super::args::ExplainArgs;
+use super::call_costs::CallCosts;
 use super::code_view;
 use super::counted_launches::{self, Effort, GatheredLaunches};
 use super::findings::Findings;
@@ -200,8 +201,9 @@ pub fn at_revisions(
 fn find_hunks(found: &mut Findings, gathered: &GatheredLaunches, all: &[Hunk]) {
     let mut symbols = Symbols::new();
     let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
-    let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &mut symbols).cloned();
     for explanation in &found.explanations {
+        let costs = CallCosts::of(explanation, sides);
+        let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &costs, &mut symbols);
         let rows = explanation.rows.iter().enumerate().take(ROWS);
         found.hunks.extend(rows.filter_map(|(at, row)| Some((explanation.count, at, touching(row)?))));
     }

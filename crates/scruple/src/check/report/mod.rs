@@ -32,6 +32,6 @@ fn outcome_of_limit(kept: Kept) -> String {
 /// Returns the name of a function, and its additional cost with the place where the change touches it.
 fn origin_words(origin: &RegressionOrigin) -> (String, String) {
     let name = if origin.function.is_empty() { "(no name)" } else { &origin.function };
-    let place = origin.hunk.as_ref().map_or_else(String::new, |hunk| format!(", {}", hunk.place()));
+    let place = origin.hunk.as_ref().map_or_else(String::new, |hunk| format!(", {}", hunk.places()));
     (name.to_owned(), format!("+{}{place}", grouped(origin.delta.round())))
 }

@@ -69,6 +69,9 @@ struct DifferenceRow<'a> {
     shown: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hunk: Option<String>,
+    /// The number of other hunks that may be as much the cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_hunks: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -133,6 +136,7 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
                 within_spread: function.is_within_spread(),
                 shown: shown.contains(&std::ptr::from_ref(function)),
                 hunk: found.hunk_of(explanation, function).map(Hunk::place),
+                other_hunks: found.hunk_of(explanation, function).map(|hunk| hunk.others),
             })
             .collect(),
     }

@@ -178,7 +178,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
             }
         }
         if let Some(hunk) = found.hunk_of(explanation, row) {
-            let _ = writeln!(out, "{DIM}{:INDENT$}changed at {} {}{DIM:#}", "", hunk.place(), hunk.context);
+            let _ = writeln!(out, "{DIM}{:INDENT$}changed at {} {}{DIM:#}", "", hunk.places(), hunk.context);
         }
     }
     for row in &grey {

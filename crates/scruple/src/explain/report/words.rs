@@ -189,7 +189,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
     let code = about_code(row);
     let hunk = found.hunk_of(explanation, row);
-    let hunk = hunk.map_or(String::new(), |hunk| format!("; the change at {} touches it", hunk.place()));
+    let hunk = hunk.map_or(String::new(), |hunk| format!("; the change at {} touches it", hunk.places()));
     let besides = match row.same_code == Some(true) {
         true => other_possible_causes(&found.other_causes),
         false => String::new(),

@@ -4,6 +4,7 @@ mod fallback;
 mod goroutines;
 mod haskell;
 mod hostile;
+mod hunks;
 mod memory;
 mod script_servers;
 mod scripts;
