@@ -51,7 +51,8 @@ pub struct FunctionDifference {
     pub parts: Vec<DifferencePart>,
     /// The size up to which the difference may be variation from launch to launch; 0 where the programs repeat.
     pub spread: f64,
-    /// The functions of the first and of the second tree that the row stands for, the largest first.
+    /// The functions of the first and of the second tree that the row stands for, the largest first. There are none if
+    /// the row comes from other launches than the first.
     #[serde(skip)]
     pub functions: (Vec<usize>, Vec<usize>),
 }

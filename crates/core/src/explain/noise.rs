@@ -9,7 +9,8 @@ const FACTOR: f64 = 3.0;
 
 /// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without
 /// pairs. The spread is [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences
-/// `within` one program. A total is known to vary at least by `of_totals`.
+/// `within` one program. A total is known to vary at least by `of_totals`. A row has the functions of the first pair's trees,
+/// or none if that pair lacks the row.
 pub fn mean_with_spread(
     pairs: Vec<Explanation>,
     within: &[Explanation],
@@ -34,8 +35,14 @@ pub fn mean_with_spread(
     let whole = within.iter().map(|one| one.delta().abs()).fold(of_totals, f64::max);
     let mut rows: HashMap<PartId, super::FunctionDifference> = HashMap::new();
     let count = pairs.first()?.count;
-    for row in pairs.into_iter().flat_map(|pair| pair.rows) {
-        rows.entry(id(&row)).or_insert(row);
+    for (at, pair) in pairs.into_iter().enumerate() {
+        for mut row in pair.rows {
+            // Its functions are numbered as in the trees of this pair.
+            if at > 0 {
+                row.functions = Default::default();
+            }
+            rows.entry(id(&row)).or_insert(row);
+        }
     }
     let with_spread = |(id, mut row): (PartId, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
