@@ -237,9 +237,12 @@ fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
     let named = |format: &'static str| move |why: String| format!("as {format}’s: {why}");
     // A text has no zeros. Names in it may be in another encoding.
     let is_text = !bytes.contains(&0);
-    if !is_text || bytes.first() == Some(&0x0a) && std::str::from_utf8(bytes).is_err() {
+    if !is_text
+        || bytes.first().is_some_and(|first| pprof::begins_field(*first))
+            && std::str::from_utf8(bytes).is_err()
+    {
         return match bytes.first() {
-            Some(0x0a) => pprof::parse(bytes).map_err(named("pprof")),
+            Some(first) if pprof::begins_field(*first) => pprof::parse(bytes).map_err(named("pprof")),
             _ => {
                 Err("it is not text, and it does not begin like a file of pprof, the only binary format that is read"
                     .to_owned())

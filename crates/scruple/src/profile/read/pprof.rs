@@ -4,6 +4,12 @@ use super::{ImportedProfile, Kind, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
+/// Whether a profile may begin with this byte: the number and the kind of one of its fields, whose order is free.
+pub fn begins_field(byte: u8) -> bool {
+    const NUMBERS: std::ops::RangeInclusive<u8> = 1..=15;
+    NUMBERS.contains(&(byte >> 3)) && [0, 2].contains(&(byte & 7))
+}
+
 /// The value of a field in a message.
 enum WireValue<'a> {
     Number(u64),

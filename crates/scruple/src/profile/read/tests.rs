@@ -47,6 +47,16 @@ fn exports_for_other_tools_can_be_read_again() {
 }
 
 #[test]
+fn a_profile_of_pprof_may_begin_with_any_field() {
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&*written(&small(), "pprof")), &mut bytes)
+        .unwrap();
+    // Go 1.26 begins with the time.
+    let with_time = [b"\x48\xf8\xf3\x01", bytes.as_slice()].concat();
+    assert_eq!(parse(&with_time).unwrap().side.tree.total(Count::Instructions), 1160);
+}
+
+#[test]
 fn a_packed_profile_is_unpacked_and_a_damaged_pack_is_refused() {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut packer, b"main;work 7\n").unwrap();
