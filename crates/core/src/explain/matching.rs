@@ -43,7 +43,7 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and name, where a file may be in another folder, then by the name without template
+    /// Matches functions by file and name, where a file may be in another folder or have another name, then by the name without template
     /// arguments, then by the similarity of code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
@@ -59,13 +59,16 @@ impl Matched {
         let moved = moved_modules(first, second);
         for (side, tree) in [first, second].into_iter().enumerate() {
             for (index, function) in tree.functions.iter().enumerate() {
-                let earlier = moved.get(function.module.as_str()).filter(|_| side == 1);
-                let module = earlier.copied().unwrap_or(&function.module).to_owned();
-                let id = (module.clone(), function.name.clone());
-                let key = *known.entry(id).or_insert_with(|| {
+                let earlier =
+                    |name: &str| moved.get(name).filter(|_| side == 1).map(|name| (*name).to_owned());
+                let module = earlier(&function.module).unwrap_or_else(|| function.module.clone());
+                // A process has the name of its program's file.
+                let process = earlier(&function.name).filter(|_| function.module.is_empty());
+                let name = process.unwrap_or_else(|| function.name.clone());
+                let key = *known.entry((module.clone(), name.clone())).or_insert_with(|| {
                     matched.keys.push(Key {
                         module,
-                        name: function.name.clone(),
+                        name,
                         library: function.library,
                         trampoline: function.trampoline,
                         ..Key::default()
@@ -178,8 +181,24 @@ impl Matched {
     }
 }
 
-/// The files of the second tree that are in another folder than in the first: each with its name in the first tree. Of
-/// several with the same file name, those whose paths end alike belong together.
+/// Functions that compilers and linkers add to every program.
+const STARTUP: [&str; 8] = [
+    "_start",
+    "_init",
+    "_fini",
+    "main",
+    "frame_dummy",
+    "register_tm_clones",
+    "deregister_tm_clones",
+    "__do_global_dtors_aux",
+];
+
+/// Two files with other names are versions of one if they share at least this share of the functions of the smaller one.
+const SHARED: f64 = 0.5;
+
+/// The files of the second tree that have another name than in the first, or are in another folder: each with its name in
+/// the first tree. Of several with the same file name, those whose paths end alike belong together. Files with different
+/// names belong together if most of their functions have the same names.
 fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a str> {
     let [old, new] = [first, second]
         .map(|tree| sorting::set(tree.functions.iter().map(|function| function.module.as_str())));
@@ -196,7 +215,33 @@ fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a
         let earlier = nearest(path, &gone)?;
         (nearest(earlier, &come)? == *path).then_some((*path, earlier))
     };
-    sorting::map(come.iter().filter_map(pair))
+    let mut moved: BTreeMap<&str, &str> = sorting::map(come.iter().filter_map(pair));
+    let names = |tree: &'a Tree, module: &str| -> BTreeSet<&'a str> {
+        let of_module = tree.functions.iter().filter(|function| function.module == module);
+        sorting::set(of_module.map(|function| function.name.as_str()).filter(|name| !name.is_empty()))
+    };
+    let mut scored = Vec::new();
+    let is_old_free = |name: &&&str| !moved.values().any(|earlier| earlier == *name);
+    for earlier in gone.iter().filter(is_old_free) {
+        let of_old = names(first, earlier);
+        for later in come.iter().filter(|later| !moved.contains_key(*later)) {
+            let of_new = names(second, later);
+            let own = |name: &&&str| !STARTUP.contains(*name);
+            let shared = of_old.intersection(&of_new).filter(own).count();
+            let fewest = of_old.iter().filter(own).count().min(of_new.iter().filter(own).count());
+            let share = shared as f64 / fewest.max(1) as f64;
+            if !of_old.is_empty() && of_old == of_new || shared > 1 && share >= SHARED {
+                scored.push((shared, *earlier, *later));
+            }
+        }
+    }
+    sorting::by(&mut scored, |a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    for (_, earlier, later) in scored {
+        if !moved.contains_key(later) && !moved.values().any(|known| *known == earlier) {
+            moved.insert(later, earlier);
+        }
+    }
+    moved
 }
 
 /// The number of parts with which both paths end.
