@@ -3,7 +3,8 @@
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::{CodeComparison, Count, Tree, by_edges, group, nameless};
+use super::names::is_cold_part;
+use super::{CodeComparison, Context, Count, Tree, by_edges, group, nameless};
 use crate::sorting;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -293,14 +294,19 @@ pub fn explain(
 
 fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<KeySums> {
     let mut sums = vec![KeySums::default(); matched.keys.len()];
+    // A function jumps to a part of itself; that is no call.
+    let calls = |tree: &Tree, context: &Context| match is_cold_part(&tree.functions[context.function].shown) {
+        true => 0,
+        false => context.calls + context.recursive,
+    };
     for context in &first.contexts {
         let sum = &mut sums[matched.of_first[context.function]];
-        sum.calls.0 += context.calls + context.recursive;
+        sum.calls.0 += calls(first, context);
         sum.own.0 += context.cost.of(count);
     }
     for context in &second.contexts {
         let sum = &mut sums[matched.of_second[context.function]];
-        sum.calls.1 += context.calls + context.recursive;
+        sum.calls.1 += calls(second, context);
         sum.own.1 += context.cost.of(count);
     }
     sums

@@ -1,19 +1,11 @@
 //! Normalises demangled names of functions: what compilers and linkers add is removed, so that a function has the same
 //! name in all versions.
 
-/// Suffixes that compilers add to the names of copies and parts of functions.
-const SUFFIXES: [&str; 10] = [
-    "constprop",
-    "isra",
-    "part",
-    "cold",
-    "lto_priv",
-    "llvm",
-    "localalias",
-    "clone",
-    "specialized",
-    "resolver",
-];
+/// Suffixes that compilers add to the names of copies and parts of functions, with a number behind them.
+const NUMBERED: [&str; 7] = ["constprop", "isra", "part", "lto_priv", "llvm", "clone", "specialized"];
+
+/// Suffixes that compilers add without a number, or before one.
+const BARE: [&str; 3] = ["cold", "localalias", "resolver"];
 
 /// Suffixes of processor-specific variants of functions of the C library.
 const VARIANTS: [&str; 12] = [
@@ -94,8 +86,18 @@ fn without_suffix(name: &str) -> Option<String> {
     }
     // The closures of Go are called a.b.func1.2; `without_closure_numbers` handles them.
     let go = rest.rsplit('.').next().is_some_and(|word| word.starts_with("func"));
-    let removable = SUFFIXES.contains(&last) || (is_number(last) && !go);
-    removable.then(|| rest.to_owned())
+    if is_number(last) {
+        let copy = rest.rsplit_once('.').filter(|(name, word)| !name.is_empty() && NUMBERED.contains(word));
+        return (!go).then(|| copy.map_or(rest, |(name, _)| name).to_owned());
+    }
+    // A method or a function of a package may have such a name.
+    let is_of_package = rest.contains('/') || rest.contains("(*");
+    (BARE.contains(&last) && !is_of_package).then(|| rest.to_owned())
+}
+
+/// Whether a name is that of a part of a function to which the rest of it jumps, as compilers write it.
+pub fn is_cold_part(shown: &str) -> bool {
+    shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.")
 }
 
 /// Removes the numbers of closures: `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.
@@ -269,6 +271,14 @@ mod tests {
             ("Main_$wscore_info", "Main_$wscore_info"),
             ("base_GHCziList_zdwlenAcc_info", "base_GHCziList_zdwlenAcc_info"),
             ("a.b", "a.b"),
+            // Names that people gave.
+            ("main.clone", "main.clone"),
+            ("main.(*Tree).clone", "main.(*Tree).clone"),
+            ("example.org/tree.(*Tree).cold", "example.org/tree.(*Tree).cold"),
+            ("Repository.part", "Repository.part"),
+            ("main.cold", "main"),
+            ("main.cold.1", "main"),
+            ("hash.llvm.1234567890", "hash"),
             ("", ""),
         ] {
             assert_eq!(normal(name), expected, "{name}");

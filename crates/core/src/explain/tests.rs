@@ -402,3 +402,39 @@ fn memory_of_more_calls_and_of_larger_blocks_belongs_to_the_function() {
     let twice = [(0, "main", 1, 0), (1, "load", 2, 0), (2, "record", 200, 4_800), (1, "scratch", 10, 1_000)];
     assert_eq!(live_explained(&live(HELD), &live(&twice), &["main", "load", "record"]).rows, []);
 }
+
+#[test]
+fn a_jump_to_a_part_of_a_function_is_no_call() {
+    let mut lines = MAIN.to_vec();
+    lines.push((3, "hash.cold", 50, 600));
+    let mut other = tree(&lines);
+    let part = other.functions.iter_mut().find(|function| function.name == "hash.cold").expect("a part");
+    part.name = "hash".to_owned();
+    let found = explained(&tree(MAIN), &other, &["hash"]);
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].calls), ("hash", (500, 500)), "{found:#?}");
+}
+
+#[test]
+fn files_with_other_names_are_versions_of_one_if_they_have_the_same_functions() {
+    let in_file = |file: &str, hash: u64| {
+        let mut lines = MAIN.to_vec();
+        lines[2].3 = hash;
+        let mut tree = tree(&lines);
+        tree.functions
+            .iter_mut()
+            .filter(|one| !one.name.is_empty())
+            .for_each(|one| one.module = file.to_owned());
+        // The process that runs it.
+        tree.functions[0].name = file.to_owned();
+        tree
+    };
+    let found = explained(&in_file("old", 5_000), &in_file("new", 5_500), &["hash"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].delta), ("hash", 500.0));
+    let mut another = in_file("new", 5_500);
+    for (function, name) in another.functions.iter_mut().skip(1).zip(["main", "read", "sort", "write"]) {
+        function.name = name.to_owned();
+    }
+    let apart = explained(&in_file("old", 5_000), &another, &["hash"]);
+    assert!(apart.rows.iter().all(|row| row.name != "hash"), "{apart:#?}");
+}
