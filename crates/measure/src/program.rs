@@ -136,6 +136,11 @@ impl Program {
     /// Says why not.
     pub fn can_run_under_valgrind(&self) -> Result<(), String> {
         self.can_be_counted()?;
+        // Valgrind does not execute such a file, even if the user stays the same.
+        let mode = self.path.metadata().map_or(0, |data| data.mode());
+        if mode & (libc::S_ISUID | libc::S_ISGID) != 0 {
+            return Err("valgrind executes no program that sets its user or group".to_owned());
+        }
         File::open(&self.path).map_err(|why| format!("valgrind must read {}: {why}", self.path.display()))?;
         Ok(())
     }
