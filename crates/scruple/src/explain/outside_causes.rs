@@ -6,26 +6,49 @@ use scruple_measure::calltree::{Side, SourceText, Symbols};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Returns a remark on a row whose code changed, if its source files are those of other versions of a package, or if they
-/// are the same on both sides. `sources` return the texts of source files as they were when the program of each side was
-/// built.
-pub fn remark(row: &FunctionDifference, sides: [&Side; 2], sources: [&SourceText<'_>; 2]) -> Option<String> {
-    if row.same_code != Some(false) || row.only_in.is_some() {
-        return None;
+/// Why the code of a row changed, if it is not the program's own source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutsideCause {
+    /// It is code of packages with other versions: the names and versions.
+    Packages(String),
+    /// Its source files are the same on both sides.
+    SameSource,
+}
+
+impl OutsideCause {
+    /// Finds such a cause for a row. `sources` return the texts of source files as they were when the program of each
+    /// side was built.
+    pub fn of(
+        row: &FunctionDifference,
+        sides: [&Side; 2],
+        sources: [&SourceText<'_>; 2],
+    ) -> Option<OutsideCause> {
+        if row.same_code != Some(false) || row.only_in.is_some() {
+            return None;
+        }
+        let functions = [&row.functions.0, &row.functions.1];
+        let mut symbols = Symbols::new();
+        let [first, second] = [0, 1].map(|side| files(sides[side], functions[side], &mut symbols));
+        let (first, second) = (first?, second?);
+        if let Some(packages) = other_versions(&first, &second) {
+            return Some(OutsideCause::Packages(packages));
+        }
+        (texts(&first, sources[0])? == texts(&second, sources[1])?).then_some(OutsideCause::SameSource)
     }
-    let functions = [&row.functions.0, &row.functions.1];
-    let mut symbols = Symbols::new();
-    let [first, second] = [0, 1].map(|side| files(sides[side], functions[side], &mut symbols));
-    let (first, second) = (first?, second?);
-    if let Some(packages) = other_versions(&first, &second) {
-        return Some(format!("{} is code of a package whose version differs: {packages}", row.name));
+
+    /// Writes a remark on the row.
+    pub fn remark(&self, row: &FunctionDifference) -> String {
+        let name = &row.name;
+        match self {
+            OutsideCause::Packages(versions) => {
+                format!("{name} is code of a package whose version differs: {versions}")
+            }
+            OutsideCause::SameSource => format!(
+                "the source of {name} is the same in both: another compiler or other flags, or something that is defined \
+                 elsewhere"
+            ),
+        }
     }
-    (texts(&first, sources[0])? == texts(&second, sources[1])?).then(|| {
-        format!(
-            "the source of {} is the same in both: another compiler or other flags, or something that is defined elsewhere",
-            row.name
-        )
-    })
 }
 
 /// A program and the path of one of its source files.

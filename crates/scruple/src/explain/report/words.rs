@@ -187,9 +187,19 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         () => &spread_over(found, explanation),
     };
     let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
-    let code = about_code(row);
-    let hunk = found.hunk_of(explanation, row);
-    let hunk = hunk.map_or(String::new(), |hunk| format!("; the change at {} touches it", hunk.places()));
+    let code = match found.has_same_source(explanation) {
+        true => "its code changed, but not its source",
+        false => about_code(row),
+    };
+    let hunk = match (found.hunk_of(explanation, row), found.first_touched(explanation)) {
+        (Some(hunk), _) => format!("; the change at {} touches it", hunk.places()),
+        (None, Some((other, hunk))) if row.same_code == Some(false) => format!(
+            "; the diff does not change its lines, but those of {} at {}",
+            function(other),
+            hunk.places()
+        ),
+        _ => String::new(),
+    };
     let besides = match row.same_code == Some(true) {
         true => other_possible_causes(&found.other_causes),
         false => String::new(),
@@ -353,7 +363,7 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
         PartKind::Gone if is_itself => "only A calls it".to_owned(),
         PartKind::Calls => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
-            let times = match part.calls.0 == part.calls.1 {
+            let times = match part.calls.0 == part.calls.1 || times < 0.01 {
                 true => String::new(),
                 false => format!(", × {times:.2}"),
             };

@@ -169,3 +169,32 @@ fn a_program_that_valgrind_cannot_read_is_refused_with_the_reason() {
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stderr.contains("valgrind must read"), "{}", answer.exchange());
 }
+
+#[test]
+fn programs_with_other_names_that_a_shell_executes_are_versions_of_one() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    pair(&place, &source(20, CALL, "hash"), &source(22, CALL, "hash"));
+    let answer = explain(&place, &["sh -c './old; exit 0'", "sh -c './new; exit 0'"]);
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "hash", "{}", answer.exchange());
+    let text = place.run(["explain", "--no-time", "sh -c './old; exit 0'", "sh -c './new; exit 0'"]);
+    assert!(text.stdout.contains("It comes from hash"), "{}", text.exchange());
+    assert!(text.stdout.contains("its code changed"), "{}", text.exchange());
+}
+
+#[test]
+fn a_program_that_sets_its_user_is_refused_with_the_reason() {
+    use std::os::unix::fs::PermissionsExt;
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "app", &source(2, CALL, "hash"));
+    std::fs::set_permissions(place.file("app"), std::fs::Permissions::from_mode(0o4755)).expect("a mode");
+    let answer = place.run(["explain", "./app", "./app"]);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    assert!(answer.stderr.contains("sets its user"), "{}", answer.exchange());
+}
