@@ -230,7 +230,7 @@ fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a
             let shared = of_old.intersection(&of_new).filter(own).count();
             let fewest = of_old.iter().filter(own).count().min(of_new.iter().filter(own).count());
             let share = shared as f64 / fewest.max(1) as f64;
-            if !of_old.is_empty() && of_old == of_new || shared > 1 && share >= SHARED {
+            if of_old.contains("main") && of_old == of_new || shared > 1 && share >= SHARED {
                 scored.push((shared, *earlier, *later));
             }
         }
