@@ -379,8 +379,12 @@ mod tests {
             Some("a.c:9 or another part of the diff")
         );
         assert_eq!(of(&[(&[3, 9], 900), (&[3, 8], 90)], &[(&[9], 900)]).as_deref(), Some("a.c:3"));
-        // Line 11 stands before the removed ones.
-        assert_eq!(of(&[(&[9], 900), (&[12], 20)], &[(&[9], 890), (&[11], 5000)]).as_deref(), Some("a.c:11"));
+        // Line 11 stands before the removed ones, and costs more although it did not change.
+        assert_eq!(
+            of(&[(&[9], 900), (&[12], 20)], &[(&[9], 890), (&[11], 5000)]).as_deref(),
+            Some("a.c:11 or another part of the diff")
+        );
+        assert_eq!(of(&[(&[9], 900), (&[12], 2000)], &[(&[9], 890)]).as_deref(), Some("a.c:11"));
         assert_eq!(of(&[(&[5], 900)], &[(&[5], 500)]), None);
     }
 
