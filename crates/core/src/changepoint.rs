@@ -9,6 +9,7 @@
 
 mod background;
 mod candidates;
+mod chance_order;
 mod confidence_set;
 mod false_alarm;
 mod fit;
@@ -24,7 +25,7 @@ mod series;
 mod step_size;
 mod stretches;
 
-pub use series::{Background, ChangePoint, FoundChanges, SeriesOptions, StepSize};
+pub use series::{Background, ChangePoint, FEW_VALUES, FoundChanges, SeriesOptions, StepSize};
 
 use crate::stats::paired::Why;
 use crate::stats::quantile::median;

@@ -338,9 +338,20 @@ pub fn parse_quantity(text: &str, unit: &Unit) -> Result<f64, String> {
         Some(_) => Err(format!("‘{text}’ is out of range")),
         None => Err(format!(
             "‘{symbol}’ is not a unit of {}: write for instance ‘{}’",
-            unit.name(),
+            measured(unit),
             example(unit)
         )),
+    }
+}
+
+/// What is given in a unit.
+fn measured(unit: &Unit) -> &str {
+    match unit {
+        Unit::Nanoseconds => "time",
+        Unit::Bytes => "bytes",
+        Unit::Count => "a count, which has none",
+        Unit::Ratio => "a ratio",
+        Unit::Other(name) => name,
     }
 }
 

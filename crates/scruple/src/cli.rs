@@ -21,8 +21,10 @@ use crate::trend::args::TrendArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
+use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::num::ParseIntError;
 use std::path::PathBuf;
 
 /// The last line of the help text.
@@ -143,17 +145,54 @@ pub fn parse() -> Result<Cli, Fault> {
     }
 }
 
-/// Adds how to write a file to the error that `--json` has no value, as it has with other tools.
+/// Adds to an error of the parser what the user probably meant, where the parser does not know it.
 fn with_advice(mut error: clap::Error) -> clap::Error {
-    let about_json = matches!(
-        error.get(ContextKind::InvalidArg),
-        Some(ContextValue::String(option)) if option == "--json"
-    );
-    if about_json && error.kind() == ErrorKind::TooManyValues {
-        let advice = "‘--export FILE.json’ writes JSON to a file";
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.to_owned().into()]));
+    let text_of = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let advice = match error.kind() {
+        ErrorKind::TooManyValues if text_of(ContextKind::InvalidArg) == Some("--json") => {
+            Some("‘--export FILE.json’ writes JSON to a file".to_owned())
+        }
+        ErrorKind::ValueValidation if error.source().is_some_and(|why| why.is::<ParseIntError>()) => {
+            Some("give a whole number, such as 30".to_owned())
+        }
+        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+            let first = std::env::args().nth(1);
+            let word = text_of(ContextKind::InvalidSubcommand).filter(|word| first.as_deref() == Some(*word));
+            word.and_then(nearest_verb).map(|verb| format!("the most similar command is ‘{verb}’"))
+        }
+        _ => None,
+    };
+    if let Some(advice) = advice {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error
+}
+
+/// The verb that a misspelt word most probably stands for: at most half of its letters differ. The parser has
+/// suggestions only for longer words.
+fn nearest_verb(word: &str) -> Option<&'static str> {
+    let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
+    let near = verbs.map(|verb| (edits(word, verb), verb)).filter(|(edits, verb)| edits * 2 <= verb.len());
+    near.min_by_key(|(edits, _)| *edits).map(|(_, verb)| verb)
+}
+
+/// The number of letters to insert, delete or replace to make one word of another (Levenshtein, "Binary codes capable
+/// of correcting deletions, insertions, and reversals" (1966)).
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, letter) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, other) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
 }
 
 /// Whether an error is about the variable of `--store`, and not about the option itself.

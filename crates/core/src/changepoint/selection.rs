@@ -7,9 +7,11 @@
 //! of Fleming et al., "Hunter: Using Change Point Detection to Hunt for Performance Regressions" (2023).
 
 use super::candidates;
+use super::chance_order::{share_as_clear, tied_ranks};
 use super::false_alarm::{chance, gain};
 use super::fit::LevelFit;
 use super::scaled::Scaled;
+use super::stretches::bounds;
 
 /// A correlation of neighbours above this is a strong drift.
 const STRONG: f64 = 0.65;
@@ -45,15 +47,25 @@ pub(super) fn select(series: &Scaled, error: f64) -> SelectedCuts {
 /// Removes the cuts whose probability in noise alone exceeds `error`, the weakest first.
 pub(super) fn without_chance_cuts(series: &Scaled, mut best: LevelFit, error: f64) -> SelectedCuts {
     let needed = gain(error, series.len());
+    let ranks = tied_ranks(&series.values);
     loop {
         let without: Vec<LevelFit> = (0..best.cuts.len()).map(|i| best.without_cut(series, i)).collect();
         let gain = |fit: &LevelFit| (best.likelihood - fit.likelihood) / drifting(best.shape.memory);
-        let chance = |fit: &LevelFit| chance(gain(fit), series.len());
-        let chances: Vec<f64> = without.iter().map(chance).collect();
-        let likely = |a: &&LevelFit, b: &&LevelFit| a.likelihood.total_cmp(&b.likelihood);
-        match without.iter().max_by(likely) {
-            Some(fit) if chance(fit) > error => {
-                let cuts = fit.cuts.clone();
+        let ends = bounds(&best.cuts, series.len());
+        let in_order = |i: usize| {
+            let shared =
+                |ranks: &Vec<f64>| share_as_clear(&ranks[ends[i]..ends[i + 2]], ends[i + 1] - ends[i], error);
+            ranks.as_ref().map_or(0.0, shared)
+        };
+        let chance = |(i, fit): (usize, &LevelFit)| chance(gain(fit), series.len()).max(in_order(i));
+        let chances: Vec<f64> = without.iter().enumerate().map(chance).collect();
+        let weaker = |a: &usize, b: &usize| {
+            let likelier = without[*a].likelihood.total_cmp(&without[*b].likelihood);
+            chances[*a].total_cmp(&chances[*b]).then(likelier)
+        };
+        match (0..without.len()).max_by(weaker) {
+            Some(weakest) if chances[weakest] > error => {
+                let cuts = without[weakest].cuts.clone();
                 best = LevelFit::of(series, cuts);
             }
             _ if is_more_than_drift(series, &best, needed) => return SelectedCuts { fit: best, chances },

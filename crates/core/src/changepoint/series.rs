@@ -4,6 +4,10 @@ use serde::Serialize;
 
 use crate::stats::Interval;
 
+/// In series of fewer values, drift of the machine cannot always be distinguished from a change: of series without a
+/// change whose neighbours are correlated by 0.6, up to one in ten gets one.
+pub const FEW_VALUES: usize = 60;
+
 /// What is known about a noisy series besides its values.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesOptions<'a> {

@@ -30,16 +30,21 @@ use version_groups::ArtefactGroups;
 /// The false discovery rate of reports: the accepted share of false changes among those reported.
 const ERROR: f64 = 0.05;
 
+/// The accepted probability of a false change in one series of values that the user brought. It is smaller, since the
+/// machine may have drifted between them.
+const ERROR_OF_GIVEN: f64 = 0.01;
+
 /// Finds the changes of every metric of every subject.
 pub fn find_changes(history: &History) -> Judgement {
     let (artefacts, graph) = (SameArtefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
     // Half the margin, within which a difference does not matter: what the code layout of a build may change.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
+    let error = if history.run.provenance.tool.is_some() { ERROR_OF_GIVEN } else { ERROR };
     let found: Vec<JudgedSeries> =
-        gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();
+        gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect();
     let tests = found.iter().map(JudgedSeries::tests).sum();
-    let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR);
+    let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR).min(error);
     // A series without a change at the laxer error has none at the stricter one.
     let mut judged: Vec<JudgedSeries> = gathered
         .iter()

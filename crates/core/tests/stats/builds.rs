@@ -131,3 +131,16 @@ fn the_spread_of_equal_artefacts_is_not_a_change_of_the_others() {
     assert!(with_same_binaries(0.12).changes.is_empty());
     assert!(with_same_binaries(0.12).same_binary_noise.is_some_and(|noise| noise > 0.05));
 }
+
+#[test]
+fn no_change_is_named_that_is_no_larger_than_what_equal_binaries_differ_by() {
+    // The same artefacts took 12 % longer at the second version than at the first. The third has others.
+    let mut history: History = range(3);
+    let levels = [1.0, 1.12, 1.14].map(|level| level * WALL);
+    weigh(&mut history, "sleep", "time.wall", &levels, 12, 0.003, &mut Pcg::new(71));
+    assert_eq!(places(&find_changes(&history).series[0]), [1, 2]);
+    same(&mut history, 1, 0);
+    let series = find_changes(&history).series.remove(0);
+    assert!(series.same_binary_noise.is_some_and(|noise| noise > 0.05), "{:?}", series.same_binary_noise);
+    assert_eq!(places(&series), [0; 0]);
+}

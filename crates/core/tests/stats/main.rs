@@ -23,5 +23,6 @@ mod range;
 mod sampled_bytes;
 mod sequences;
 mod shared_core;
+mod ticks;
 mod uneven_noise;
 mod verdicts;

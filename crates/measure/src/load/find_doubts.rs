@@ -12,6 +12,9 @@ use scruple_core::unit::{Unit, grouped, quantity};
 /// A figure is remarked on where the generator's delay is more than this share of it.
 const PART: f64 = 0.05;
 
+/// The server's closing of connections is remarked on where it follows more than this share of the answers.
+const CLOSED: f64 = 0.005;
+
 pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     doubts.extend(late(plan, result).or_else(|| delayed(result)));
@@ -35,6 +38,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     }
     doubts.extend(few_requests(result.times.response.count()));
     doubts.extend(delayed_acknowledgements(result));
+    doubts.extend(closing(plan, result));
     doubts
 }
 
@@ -187,5 +191,22 @@ fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
             time(p50 as f64)
         );
         Doubt::new("delayed-acknowledgements", false, text)
+    })
+}
+
+/// The doubt about a server that closes connections after answers, so that the next request waits for a new one.
+fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
+    let (answered, failed) = (result.counts.answered, result.counts.failures.total());
+    // A failure may also end a connection.
+    let closed = result.reconnects.saturating_sub(failed).min(answered);
+    (plan.keep_alive && closed as f64 > CLOSED * answered as f64).then(|| {
+        let [closed, answered] = [closed, answered].map(|count| grouped(count as f64));
+        let took = result.connect.quantile(0.5).map_or(String::new(), |median| {
+            format!(" and contain its time, {} at the median", time(median as f64))
+        });
+        let text = format!(
+            "the server closed the connection after {closed} of {answered} answers: later responses wait for a new one{took}"
+        );
+        Doubt::new("server-closes", false, text)
     })
 }

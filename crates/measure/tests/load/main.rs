@@ -247,9 +247,12 @@ fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
     let result = load(&target(closes), &small()).expect("a run");
     assert_eq!((result.counts.answered, result.counts.bytes, result.counts.failures.total()), (100, 1000, 0));
     assert!(result.reconnects >= 90 && result.connect.count() >= 90);
+    let says_so = |result: &LoadResult| result.doubts.iter().any(|doubt| doubt.code == "server-closes");
+    assert!(says_so(&result), "{:?}", result.doubts);
     let keeps = servers::answers_and_closes(HELLO);
     let result = load(&target(keeps), &Plan { keep_alive: false, ..small() }).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0));
+    assert!(!says_so(&result), "{:?}", result.doubts);
 }
 
 #[test]

@@ -67,7 +67,11 @@ impl Farm {
     /// Returns the farm that the configuration describes, or `None` if it describes none.
     pub fn of(config: &Config) -> Result<Option<Farm>, Fault> {
         let entry = config.file.farm.clone();
-        let Some(kind) = entry.kind else { return Ok(None) };
+        let Some(kind) = entry.kind else {
+            let nodes = !entry.hosts.is_empty() || entry.constraint.is_some() || entry.partition.is_some();
+            let why = "[farm] names nodes but has no kind: write kind = \"ssh\" or kind = \"slurm\"";
+            return if nodes { Err(Fault::usage(why)) } else { Ok(None) };
+        };
         let absolute = |path: &PathBuf| {
             std::path::absolute(config.folder().join(path))
                 .map_err(|error| Fault::usage(format!("[farm]: ‘{}’: {error}", path.display())))

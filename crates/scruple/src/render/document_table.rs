@@ -29,6 +29,7 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     sentences.extend(few_readings::lines(report));
     if !sentences.is_empty() {
         out.push('\n');
+        let sentences: Vec<String> = sentences.iter().map(|one| in_markup(one, markup)).collect();
         out.push_str(&sentences.join("\n\n"));
         out.push('\n');
     }
@@ -85,6 +86,23 @@ fn prose(text: &str, markup: Markup) -> String {
         // Neither language has an escape that works everywhere. Without these characters no markup can start.
         Markup::AsciiDoc | Markup::Org => text.replace(['|', '*', '[', ']', '<', '>', '`', '+'], " "),
     }
+}
+
+/// A sentence with names in it that the user chose, none of which is interpreted as markup.
+fn in_markup(sentence: &str, markup: Markup) -> String {
+    if matches!(markup, Markup::Markdown) {
+        return escaped(sentence);
+    }
+    // Figures have signs and brackets, after a space. Macros and links have brackets after another character.
+    let mut out = String::with_capacity(sentence.len());
+    for c in sentence.chars() {
+        let twice = "<>+:@#".contains(c) && out.ends_with(c);
+        if twice || (c == '[' && !out.ends_with(' ')) {
+            out.push(' ');
+        }
+        out.push(if "*`|\n\r".contains(c) { ' ' } else { c });
+    }
+    out
 }
 
 /// Escapes all markup of a text for Markdown.

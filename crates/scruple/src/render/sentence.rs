@@ -377,7 +377,10 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
     let doubt = match others.is_empty() {
         true if rough => "; so few sizes show only that it grows".to_owned(),
         true => String::new(),
-        false => format!("; the readings do not exclude growth as {}", others.join(" or ")),
+        false => {
+            let fit = if others.len() == 1 { "fits" } else { "fit" };
+            format!("; {} {fit} these sizes too, and more sizes would tell", others.join(" and "))
+        }
     };
     let sign = if growth.slope < 0.0 { "−" } else { "+" };
     format!(

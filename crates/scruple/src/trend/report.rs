@@ -7,7 +7,7 @@ use crate::render::align::wrap;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::json::{document, timestamp};
 use crate::store::StoredPoint;
-use scruple_core::changepoint::{ChangePoint, StepSize};
+use scruple_core::changepoint::{ChangePoint, FEW_VALUES, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
 use scruple_core::history::short_commit;
@@ -146,7 +146,9 @@ fn remark(trend: &Trend, found: &SeriesChanges) -> Option<String> {
     };
     let changes =
         if found.changes.is_empty() { "No change was found; runs" } else { "Without a change, runs" };
-    Some(format!("{changes} differ by ±{noise}{slow}."))
+    let few = !found.changes.is_empty() && trend.values.len() < FEW_VALUES;
+    let drift = if few { " In so few runs, drift of the machine may look like a change." } else { "" };
+    Some(format!("{changes} differ by ±{noise}{slow}.{drift}"))
 }
 
 fn step(trend: &Trend, one: &ChangePoint) -> String {

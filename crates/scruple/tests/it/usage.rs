@@ -74,7 +74,23 @@ fn metrics_that_do_not_exist() {
 }
 
 #[test]
+fn a_misspelt_command_and_a_number_in_words_are_answered_with_what_to_write() {
+    let place = Place::new();
+    let errors = |words: &[&str]| {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        answer.stderr
+    };
+    assert!(errors(&["rn", "true"]).contains("the most similar command is ‘run’"), "{}", errors(&["rn"]));
+    assert!(errors(&["chk"]).contains("the most similar command is ‘check’"), "{}", errors(&["chk"]));
+    assert!(!errors(&["frobnicate"]).contains("similar"), "{}", errors(&["frobnicate"]));
+    let number = errors(&["run", "-r", "ten", "true"]);
+    assert!(number.contains("give a whole number"), "{number}");
+}
+
+#[test]
 fn limits_that_mean_nothing() {
+    assert_snapshot!(refusal(&["--limit", "time.cpu<3parsecs", "true"]), @r"error: in the limit ‘time.cpu<3parsecs’: ‘parsecs’ is not a unit of time: write for instance ‘20 ms’");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes", "true"]), @r"error: ‘malloc.bytes’ is not a limit: expected METRIC<VALUE, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’");
     assert_snapshot!(refusal(&["--limit", "malloc.byte<4MB", "true"]), @r"error: there is no metric ‘malloc.byte’ in the limit ‘malloc.byte<4MB’: did you mean ‘malloc.bytes’?");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes<4ms", "true"]), @r"error: in the limit ‘malloc.bytes<4ms’: ‘ms’ is not a unit of bytes: write for instance ‘4 MB’");

@@ -7,7 +7,7 @@ use super::forest::Forest;
 use super::gather::GatheredSeries;
 use super::interleaved::{self, Cells};
 use super::steps::{Cut, LEVEL, SearchInput, SlowDrift, Steps, steps};
-use super::version_groups::{ArtefactGroups, VersionReadings};
+use super::version_groups::{ArtefactGroup, ArtefactGroups, VersionReadings};
 use crate::changepoint::{self, SeriesOptions};
 use crate::history::{Graph, READINGS};
 use crate::metric::Pass;
@@ -119,12 +119,16 @@ pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least
     };
     let confirm = |one: &[usize], other: &[usize]| confirmed(&cells, one, other);
     let layout = if gathered.counted { 0.0 } else { LAYOUT * LAYOUT };
-    let variances: Vec<f64> = fit.variances.iter().map(|variance| variance + layout).collect();
+    let same_binary = SameBinary::of(gathered, &fit);
+    let beyond = if same_binary.is_certain() { same_binary.variance } else { 0.0 };
+    let variance =
+        |(place, variance): (&ArtefactGroup, &f64)| variance + layout + beyond / place.weighed as f64;
+    let variances: Vec<f64> = places.all.iter().zip(&fit.variances).map(variance).collect();
     let known = SearchInput {
         values: &fit.centres,
         variances: &variances,
         freedom: fit.freedom,
-        same_binary_variance: same_binary_variance(gathered, &fit),
+        same_binary_variance: same_binary.variance,
         error,
         least,
         newest: places.newest,
@@ -181,27 +185,46 @@ impl SharedReadings {
     }
 }
 
-/// The variance between visits of the same artefacts beyond what their readings explain.
-fn same_binary_variance(gathered: &GatheredSeries, fit: &interleaved::InterleavedFit) -> f64 {
-    let centre = |cells: &Cells| {
-        let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
-        median(&values)
-    };
-    // Versions that were not judged may be in blocks that the fit does not contain.
-    let fitted = |read: &&VersionReadings| {
-        !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block))
-    };
-    let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for read in gathered.reads.iter().filter(fitted) {
-        groups.entry(read.root).or_default().push(centre(&read.seen.cells));
+/// How much versions with the same artefacts differ from each other, although each was weighed.
+struct SameBinary {
+    /// The variance between them beyond what their readings explain.
+    variance: f64,
+    /// The variance that their readings explain.
+    explained: f64,
+    /// The number of independent differences.
+    free: f64,
+}
+
+impl SameBinary {
+    fn of(gathered: &GatheredSeries, fit: &interleaved::InterleavedFit) -> SameBinary {
+        let centre = |cells: &Cells| {
+            let values: Vec<f64> = cells.iter().map(|(block, value)| value - fit.blocks[block]).collect();
+            median(&values)
+        };
+        // Versions that were not judged may be in blocks that the fit does not contain.
+        let fitted = |read: &&VersionReadings| {
+            !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block))
+        };
+        let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for read in gathered.reads.iter().filter(fitted) {
+            groups.entry(read.root).or_default().push(centre(&read.seen.cells));
+        }
+        let (mut squares, mut free) = (0.0, 0.0);
+        for values in groups.values() {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            free += values.len() as f64 - 1.0;
+        }
+        let explained = median(&fit.variances);
+        let variance = if free > 0.0 { (squares / free - explained).max(0.0) } else { 0.0 };
+        SameBinary { variance, explained, free }
     }
-    let (mut squares, mut free) = (0.0, 0.0);
-    for values in groups.values() {
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        squares += values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        free += values.len() as f64 - 1.0;
+
+    /// Whether equal binaries differ by more than three standard errors more than their readings explain. Then other
+    /// binaries differ as much without a reason in their source.
+    fn is_certain(&self) -> bool {
+        self.variance > 3.0 * (2.0 / self.free).sqrt() * self.explained
     }
-    if free > 0.0 { (squares / free - median(&fit.variances)).max(0.0) } else { 0.0 }
 }
 
 /// Whether the readings of two groups of places differ block by block; true where they share too few blocks to decide.

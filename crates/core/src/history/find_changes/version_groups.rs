@@ -29,6 +29,8 @@ pub(super) struct JudgedReadings {
 pub(super) struct ArtefactGroup {
     /// The versions of the place, all of which follow the first one.
     pub versions: Vec<usize>,
+    /// The number of these that were weighed themselves.
+    pub weighed: usize,
     pub seen: JudgedReadings,
     /// The nearest versions before the place that have a place, the first parent's first.
     pub after: Vec<usize>,
@@ -71,6 +73,7 @@ impl ArtefactGroups {
                 Some(place) => {
                     all[place].versions.push(read.version);
                     if !read.copied {
+                        all[place].weighed += 1;
                         merge(&mut all[place].seen.cells, &read.seen.cells);
                     }
                     place
@@ -79,6 +82,7 @@ impl ArtefactGroups {
                     roots.push(read.root);
                     all.push(ArtefactGroup {
                         versions: vec![read.version],
+                        weighed: 1,
                         seen: read.seen.clone(),
                         after,
                         between,

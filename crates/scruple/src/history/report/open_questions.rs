@@ -3,8 +3,8 @@
 use super::HistoryReport;
 use super::event::HistoryEvent;
 use super::words::{left_out, plain, series};
-use scruple_core::changepoint::StepSize;
-use scruple_core::history::VersionState;
+use scruple_core::changepoint::{FEW_VALUES, StepSize};
+use scruple_core::history::{Series, VersionState};
 use scruple_core::unit::{quantity, share};
 
 /// Says that the commit of an event is not known, and how to find it, if that is so.
@@ -63,6 +63,16 @@ pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
             None => continue,
         };
         lines.push(format!("{} drifts slowly by {by}; no single version caused this.", series(one)));
+    }
+    let given = page.history.run.provenance.tool.is_some();
+    let few =
+        |one: &&&Series| given && !one.exact && !one.changes.is_empty() && one.points.len() < FEW_VALUES;
+    for one in page.shown.iter().filter(few) {
+        lines.push(format!(
+            "{}: in {} values, drift of the machine may look like a change.",
+            series(one),
+            one.points.len()
+        ));
     }
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for one in &page.shown {
