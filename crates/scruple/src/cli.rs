@@ -158,17 +158,30 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::ValueValidation if error.source().is_some_and(|why| why.is::<ParseIntError>()) => {
             Some("give a whole number, such as 30".to_owned())
         }
-        ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
+        ErrorKind::InvalidSubcommand => {
             let first = std::env::args().nth(1);
             let word = text_of(ContextKind::InvalidSubcommand).filter(|word| first.as_deref() == Some(*word));
-            word.and_then(nearest_verb).map(|verb| format!("the most similar command is ‘{verb}’"))
+            let unanswered = error.get(ContextKind::SuggestedSubcommand).is_none();
+            let part = word.and_then(|word| Some(format!("‘{} {word}’ is a command", with_part(word)?)));
+            part.or_else(|| {
+                let verb = word.filter(|_| unanswered).and_then(nearest_verb)?;
+                Some(format!("the most similar command is ‘{verb}’"))
+            })
         }
         _ => None,
     };
     if let Some(advice) = advice {
+        error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error
+}
+
+/// The command that has a command of this name.
+fn with_part(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let mut verbs = command.get_subcommands().filter(|verb| verb.find_subcommand(word).is_some());
+    verbs.next().map(|verb| verb.get_name().to_owned())
 }
 
 /// The verb that a misspelt word most probably stands for: at most half of its letters differ. The parser has

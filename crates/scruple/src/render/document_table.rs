@@ -20,7 +20,7 @@ pub enum Markup {
 /// Writes the shown metrics as a table with a row for each arm, and the verdicts below it.
 pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let mut head = vec!["Command".to_owned()];
-    head.extend(report.shown.iter().map(|key| title(key)));
+    head.extend(report.shown.iter().map(|key| prose(&title(key), markup)));
     head.push("Compared".to_owned());
     let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
     let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
@@ -100,7 +100,7 @@ fn in_markup(sentence: &str, markup: Markup) -> String {
         if twice || (c == '[' && !out.ends_with(' ')) {
             out.push(' ');
         }
-        out.push(if "*`|\n\r".contains(c) { ' ' } else { c });
+        out.push(if "*`\n\r".contains(c) { ' ' } else { c });
     }
     out
 }

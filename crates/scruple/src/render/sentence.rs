@@ -371,24 +371,25 @@ pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
     let interval = growth.slope_interval.map_or(String::new(), |interval| {
         format!(" [{}, {}]", quantity(interval.low, &unit), quantity(interval.high, &unit))
     });
-    let others: Vec<String> =
-        growth.also_possible.iter().map(|form| form_in(*form, &fit.parameter)).collect();
-    let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
-    let doubt = match others.is_empty() {
-        true if rough => "; so few sizes show only that it grows".to_owned(),
-        true => String::new(),
-        false => {
-            let fit = if others.len() == 1 { "fits" } else { "fit" };
-            format!("; {} {fit} these sizes too, and more sizes would tell", others.join(" and "))
-        }
-    };
     let sign = if growth.slope < 0.0 { "−" } else { "+" };
-    format!(
-        "Growth: {title}{of} is {} {sign} {}{interval} · {form}{}{doubt}.",
-        figure(growth.intercept),
-        figure(growth.slope.abs()),
-        if growth.exact { ", exactly" } else { "" }
-    )
+    let curve =
+        format!("{} {sign} {}{interval} · {form}", figure(growth.intercept), figure(growth.slope.abs()));
+    if let [others @ .., last] = growth.also_possible.as_slice() {
+        let direction = if growth.slope < 0.0 { "falls" } else { "grows" };
+        let others: Vec<String> = others.iter().map(|form| form_in(*form, &fit.parameter)).collect();
+        let last = form_in(*last, &fit.parameter);
+        let others = match others.is_empty() {
+            true => format!("{last} fits"),
+            false => format!("{} and {last} fit", others.join(", ")),
+        };
+        return format!(
+            "Growth: {title}{of} {direction} with {}: {curve} fits best, but {others} these sizes too; more sizes would tell.",
+            fit.parameter
+        );
+    }
+    let rough = growth.slope_interval.is_some_and(|slope| slope.low <= 0.0);
+    let doubt = if rough { "; so few sizes show only that it grows" } else { "" };
+    format!("Growth: {title}{of} is {curve}{}{doubt}.", if growth.exact { ", exactly" } else { "" })
 }
 
 /// Writes why figures are absent, given their names and reasons: one line for all that have the same reason.
@@ -407,6 +408,41 @@ pub(crate) fn absences<'a>(absent: impl IntoIterator<Item = (&'a str, &'a str)>)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_growth_that_is_not_known_is_not_stated_as_one() {
+        use scruple_core::stats::growth::{Growth, GrowthForm};
+        use scruple_core::unit::Unit;
+        let growth = |also_possible| Growth {
+            form: GrowthForm::Linearithmic,
+            intercept: 24.0,
+            slope: 4.0,
+            slope_interval: None,
+            lower: Vec::new(),
+            exact: true,
+            also_possible,
+            residual: 0.0,
+            ends: None,
+        };
+        let line = |also_possible| {
+            growth_line(&judge::GrowthFit {
+                metric: "malloc.bytes".to_owned(),
+                unit: Unit::Bytes,
+                parameter: "n".to_owned(),
+                family: String::new(),
+                growth: growth(also_possible),
+            })
+        };
+        assert_eq!(line(vec![]), "Growth: malloc bytes is 24 B + 4 B · n log n, exactly.");
+        assert_eq!(
+            line(vec![GrowthForm::Exponential]),
+            "Growth: malloc bytes grows with n: 24 B + 4 B · n log n fits best, but 2^n fits these sizes too; more sizes would tell."
+        );
+        assert_eq!(
+            line(vec![GrowthForm::Quadratic, GrowthForm::Linear, GrowthForm::Exponential]),
+            "Growth: malloc bytes grows with n: 24 B + 4 B · n log n fits best, but n², n and 2^n fit these sizes too; more sizes would tell."
+        );
+    }
 
     #[test]
     fn no_level_is_called_certain() {

@@ -14,7 +14,7 @@ fn markdown_has_a_table_and_sentences() {
     | `old \| 1` | 4.00 ms [4.00 ms, 4.00 ms] | 2.00 ms [2.00 ms, 2.00 ms] | 1.50 MB | 100 | 4,096 B | reference |
     | `new, "2"` | 5.00 ms [5.00 ms, 5.00 ms] | 2.50 ms [2.50 ms, 2.50 ms] | 1.50 MB | 100 | 4,100 B | +25.0 % [+25.0, +25.0] slower (wall) |
 
-    ‘new, "2"’ takes 25.0 % more wall time than ‘old | 1’ (98.4 % sure: +25.0 % to +25.0 %, 7 blocks).
+    ‘new, "2"’ takes 25.0 % more wall time than ‘old \| 1’ (98.4 % sure: +25.0 % to +25.0 %, 7 blocks).
     "#);
 }
 

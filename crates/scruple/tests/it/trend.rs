@@ -35,7 +35,8 @@ fn a_trend_names_the_run_that_changed_and_stays_on_one_class_of_machines() {
       ▁▁▁▁▁▁███
             1
       1  1970-01-01 00:00 scripted-7  +20.0 % [+20.0, +20.1]
-      Without a change, runs differ by ±0.0 %.
+      Without a change, runs differ by ±0.0 %. In so few runs, drift of the machine may look like a
+      change.
 
     malloc bytes  4,096 B → 5,000 B  (+22.1 %)
       ▁▁▁▁▁▁███

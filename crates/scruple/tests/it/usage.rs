@@ -83,9 +83,21 @@ fn a_misspelt_command_and_a_number_in_words_are_answered_with_what_to_write() {
     };
     assert!(errors(&["rn", "true"]).contains("the most similar command is ‘run’"), "{}", errors(&["rn"]));
     assert!(errors(&["chk"]).contains("the most similar command is ‘check’"), "{}", errors(&["chk"]));
+    assert!(errors(&["bisect"]).contains("‘history bisect’ is a command"), "{}", errors(&["bisect"]));
     assert!(!errors(&["frobnicate"]).contains("similar"), "{}", errors(&["frobnicate"]));
     let number = errors(&["run", "-r", "ten", "true"]);
     assert!(number.contains("give a whole number"), "{number}");
+}
+
+#[test]
+fn a_farm_with_hosts_and_no_kind_is_refused_and_not_ignored() {
+    let place = Place::new();
+    place.write("scruple.toml", "[farm]\nhosts = ['one', 'two']\n");
+    assert_snapshot!(place.run(["run", "-r", "1", "true"]).exchange(), @r#"
+    exit 2
+    --- stderr
+    error: [farm] names nodes but has no kind: write kind = "ssh" or kind = "slurm"
+    "#);
 }
 
 #[test]
