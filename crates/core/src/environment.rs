@@ -9,13 +9,13 @@ use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
 use crate::provenance::Provenance;
 use crate::run::Run;
-use crate::sorting;
+use crate::sorting::{self, SortedMap};
 use crate::stats::paired::Why;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::Comparison;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// An aspect in which environments may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -301,8 +301,8 @@ fn text_of(text: Option<&str>) -> Option<String> {
 type Joined<'a> = (&'a str, Option<String>, Option<String>);
 
 fn joined<'a>(
-    left: &'a BTreeMap<String, String>,
-    right: &'a BTreeMap<String, String>,
+    left: &'a SortedMap<String, String>,
+    right: &'a SortedMap<String, String>,
 ) -> impl Iterator<Item = Joined<'a>> {
     let names: BTreeSet<&str> = sorting::set(left.keys().chain(right.keys()).map(String::as_str));
     names.into_iter().map(|name| (name, left.get(name).cloned(), right.get(name).cloned()))
@@ -357,7 +357,7 @@ mod tests {
     #[test]
     fn another_toolchain_clouds_counts_and_another_kernel_only_times() {
         let with = |compiler: &str| Provenance {
-            toolchains: BTreeMap::from([("a".to_owned(), compiler.to_owned())]),
+            toolchains: SortedMap::from([("a".to_owned(), compiler.to_owned())]),
             ..provenance("epyc/2/x86_64", "6.1")
         };
         let compilers = between(with("GCC 12"), with("GCC 13"));
@@ -386,7 +386,7 @@ mod tests {
         let of = |command: &str, seed| {
             let argv = command.split(' ').map(str::to_owned).collect();
             let arm = Arm::new("words", Subject::Command { argv }, Role::Subject);
-            let programs = BTreeMap::from([("/usr/bin/sort".to_owned(), "c359".to_owned())]);
+            let programs = SortedMap::from([("/usr/bin/sort".to_owned(), "c359".to_owned())]);
             Run {
                 id: command.to_owned(),
                 label: None,

@@ -3,10 +3,10 @@
 //! `sdk/PROTOCOL.md` specifies the protocol. The reader ignores unknown keys; missing values are absent.
 
 use crate::metric::Quality;
+use crate::sorting::SortedMap;
 use crate::subject::Parameter;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The version of the protocol that Scruple speaks.
@@ -144,7 +144,7 @@ pub struct Case {
     pub shape: Option<String>,
     /// The parameters that distinguish cases of one name.
     #[serde(default)]
-    pub params: BTreeMap<String, Parameter>,
+    pub params: SortedMap<String, Parameter>,
     /// The work of one iteration.
     pub throughput: Option<Throughput>,
     /// What the time of an iteration covers; absent where the program does not declare it.
@@ -155,7 +155,7 @@ pub struct Case {
     pub threads: Vec<u32>,
     /// The limits of the case, by metric.
     #[serde(default)]
-    pub budgets: BTreeMap<String, CaseBudget>,
+    pub budgets: SortedMap<String, CaseBudget>,
     /// The tags by which cases are selected.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -268,7 +268,7 @@ pub struct BatchReply {
     pub threads: Vec<ThreadReply>,
     /// All other readings of the whole batch, by key.
     #[serde(flatten)]
-    pub readings: BTreeMap<String, LooseNumber>,
+    pub readings: SortedMap<String, LooseNumber>,
 }
 
 impl BatchReply {
@@ -392,7 +392,7 @@ pub struct OnceReply {
     pub digest: Option<String>,
     /// The readings that the case declared.
     #[serde(flatten)]
-    pub readings: BTreeMap<String, LooseNumber>,
+    pub readings: SortedMap<String, LooseNumber>,
 }
 
 /// The feature of programs that answer `loaded`.

@@ -1,7 +1,7 @@
 //! Where and how a run was taken: everything that decides whether two runs may be compared.
 
+use crate::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The circumstances of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,15 +31,15 @@ pub struct Provenance {
     /// The working folder.
     pub folder: String,
     /// The environment variables that commonly change costs, as far as they were set.
-    pub environment: BTreeMap<String, String>,
+    pub environment: SortedMap<String, String>,
     /// The digest of the file of each weighed program, by path.
-    pub programs: BTreeMap<String, String>,
+    pub programs: SortedMap<String, String>,
     /// The compilers that the file of each weighed program records, by path.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub toolchains: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub toolchains: SortedMap<String, String>,
     /// The digest of each shared library that a weighed program loads at its start, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub libraries: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
+    pub libraries: SortedMap<String, String>,
     /// The digest of the code that bench programs loaded while they ran; absent where it is unknown, or in the files of
     /// the programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

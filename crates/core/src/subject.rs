@@ -4,9 +4,9 @@ use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
 use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
+use crate::sorting::SortedMap;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// A subject: what is weighed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,7 +143,7 @@ impl LoadCourse {
         let is_uncertain = courses.iter().any(|course| course.least_rate.is_some());
         let least_rate = is_uncertain.then(|| mean(|course| course.least_rate.unwrap_or(course.rate)));
         let mut whole = LoadCourse { rate, least_rate, ..LoadCourse::default() };
-        let mut responses: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut responses: SortedMap<u64, u64> = SortedMap::new();
         for course in courses {
             let shift = whole.slices.last().map_or(0, |slice| slice.to);
             whole.due += course.due;
@@ -226,11 +226,11 @@ pub struct Arm {
     /// The version: a commit, a tag or a label; absent where there is only one version.
     pub version: Option<String>,
     /// The parameters of this arm.
-    pub params: BTreeMap<String, Parameter>,
+    pub params: SortedMap<String, Parameter>,
     /// Why the arm is there.
     pub role: Role,
     /// The readings or the reasons of their absence, by the key of the metric.
-    pub figures: BTreeMap<String, Figure>,
+    pub figures: SortedMap<String, Figure>,
     /// The course of a load; absent for any other subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<LoadCourse>,
@@ -246,9 +246,9 @@ impl Arm {
             name: plain(&name.into()),
             subject,
             version: None,
-            params: BTreeMap::new(),
+            params: SortedMap::new(),
             role,
-            figures: BTreeMap::new(),
+            figures: SortedMap::new(),
             course: None,
             memory: None,
         }

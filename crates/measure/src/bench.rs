@@ -448,9 +448,10 @@ fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
     struct ListedCase {
         case: Box<Case>,
     }
-    match line.starts_with(br#"{"case":"#) {
-        true => serde_json::from_slice::<ListedCase>(line).map(|listed| Reply::Case { case: listed.case }),
-        false => serde_json::from_slice(line),
+    let line = std::str::from_utf8(line).map_err(serde::de::Error::custom)?;
+    match line.starts_with(r#"{"case":"#) {
+        true => serde_json::from_str::<ListedCase>(line).map(|listed| Reply::Case { case: listed.case }),
+        false => serde_json::from_str(line),
     }
 }
 

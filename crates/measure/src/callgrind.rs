@@ -4,7 +4,8 @@
 //! defines, `(7)` refers), positions may be relative, and the cost after a `calls=` line is inclusive: it contains
 //! the callee's callees.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// A function, identified together with the file that contains it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,22 +37,22 @@ pub struct CallgrindProfile {
     /// The number of all instructions.
     pub total: u64,
     /// The counts by function.
-    pub functions: BTreeMap<ObjectFunction, FunctionCosts>,
+    pub functions: SortedMap<ObjectFunction, FunctionCosts>,
     /// Whether allocations were counted, as Scruple's own files of this format have them.
     pub has_heap: bool,
     /// The number of calls by caller and callee.
-    pub edges: BTreeMap<(ObjectFunction, ObjectFunction), u64>,
+    pub edges: SortedMap<(ObjectFunction, ObjectFunction), u64>,
     /// The code of functions, if the file has the addresses of instructions.
-    pub code: BTreeMap<ObjectFunction, ExecutedCode>,
+    pub code: SortedMap<ObjectFunction, ExecutedCode>,
     /// The paths of executables and libraries by their file names.
-    pub paths: BTreeMap<String, String>,
+    pub paths: SortedMap<String, String>,
 }
 
 /// The executed instructions of one function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutedCode {
     /// The number of executions by the instruction's address in the file.
-    pub counts: BTreeMap<u64, u64>,
+    pub counts: SortedMap<u64, u64>,
     /// The lowest address at which the function was called.
     pub begin: Option<u64>,
     /// The numbers of the source files that functions of this name are in. More than one means that these are several
@@ -116,7 +117,7 @@ struct CallgrindParser {
     /// The number of calls whose cost is in the next line.
     calls: Option<u64>,
     code: HashMap<ObjectFunction, ExecutedCode>,
-    paths: BTreeMap<String, String>,
+    paths: SortedMap<String, String>,
     /// The function's own instructions, allocations and bytes.
     own: HashMap<ObjectFunction, [u64; 3]>,
     /// The sum of all own costs.
@@ -264,7 +265,7 @@ impl CallgrindParser {
         let has_heap = self.heap.is_some();
         let edges = self.edges.iter().map(|(edge, (calls, _))| (edge.clone(), *calls)).collect();
         let code = self.code.into_iter().collect();
-        let functions = BTreeMap::new();
+        let functions = SortedMap::new();
         let mut profile =
             CallgrindProfile { total: self.all, functions, has_heap, edges, code, paths: self.paths };
         let mut entered: HashMap<&ObjectFunction, u64> = HashMap::new();
@@ -280,7 +281,7 @@ impl CallgrindParser {
             let costs = profile.functions.entry(function.clone()).or_default();
             [costs.own, costs.allocations, costs.bytes] = *own;
         }
-        for (function, costs) in &mut profile.functions {
+        for (function, costs) in profile.functions.iter_mut() {
             // The inclusive cost is the cost of all calls to the function. Nothing calls the first function; its
             // inclusive cost is its own cost plus that of its callees.
             let from_below = costs.own.saturating_add(below.get(function).copied().unwrap_or(0));

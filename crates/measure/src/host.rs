@@ -1,7 +1,7 @@
 //! Facts about this machine, and properties of it that disturb measurements.
 
 use scruple_core::provenance::Provenance;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::fs;
 use std::hash::Hasher;
 use std::io::{self, Read};
@@ -49,9 +49,9 @@ pub fn provenance(folder: &Path) -> Provenance {
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?)))
             .collect(),
-        programs: BTreeMap::new(),
-        toolchains: BTreeMap::new(),
-        libraries: BTreeMap::new(),
+        programs: SortedMap::new(),
+        toolchains: SortedMap::new(),
+        libraries: SortedMap::new(),
         code: None,
         tool: None,
         nodes: Vec::new(),

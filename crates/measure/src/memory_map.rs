@@ -9,8 +9,8 @@ mod course;
 pub use course::{WatchedProcesses, read_once, watch, watch_process};
 
 use scruple_core::memory_map::{Class, MapRow, MemoryAmount, mapped_and_anonymous};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
@@ -60,7 +60,7 @@ impl MemoryMap {
     /// One row for each class and permission that occurs, ordered by class (files before anonymous memory) and
     /// permission.
     pub fn rows(&self) -> Vec<MapRow> {
-        let mut rows: BTreeMap<(Class, &str), MapRow> = BTreeMap::new();
+        let mut rows: SortedMap<(Class, &str), MapRow> = SortedMap::new();
         for mapping in &self.mappings {
             let row = rows.entry((mapping.class, &mapping.permissions)).or_insert_with(|| MapRow {
                 class: mapping.class,

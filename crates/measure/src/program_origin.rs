@@ -4,8 +4,8 @@
 
 use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
-use scruple_core::sorting;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use scruple_core::sorting::{self, SortedMap};
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub struct ProgramOrigin {
     /// The compilers that the file names; `None` if it names none.
     pub toolchain: Option<String>,
     /// The digests of the shared libraries, by name: the build id if there is one, else a digest of the file.
-    pub libraries: BTreeMap<String, String>,
+    pub libraries: SortedMap<String, String>,
 }
 
 /// The information in the file of one program or library.
@@ -42,7 +42,7 @@ struct FileOrigin {
 pub fn origin_of(program: &Path) -> ProgramOrigin {
     let Some(read) = read(program) else { return ProgramOrigin::default() };
     let places = places();
-    let mut found = ProgramOrigin { toolchain: read.toolchain, libraries: BTreeMap::new() };
+    let mut found = ProgramOrigin { toolchain: read.toolchain, libraries: SortedMap::new() };
     let mut open: VecDeque<(String, Vec<PathBuf>)> =
         read.needed.into_iter().map(|name| (name, read.folders.clone())).collect();
     let mut seen = BTreeSet::new();

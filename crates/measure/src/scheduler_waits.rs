@@ -1,8 +1,7 @@
 //! Reads the scheduler's record of a process: its last core, and how long it waited for a core.
 
 use crate::process_stat::ProcessStat;
-use scruple_core::sorting;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +13,7 @@ pub(crate) fn last_core(process: u32, thread: u32) -> Option<usize> {
 
 /// The scheduler's record of a process's living threads, by thread id.
 #[derive(Clone, Debug)]
-pub struct Threads(BTreeMap<u32, Thread>);
+pub struct Threads(SortedMap<u32, Thread>);
 
 /// How long a thread ran, and how long it was ready but waited for a core, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +69,8 @@ pub(crate) fn threads(process: u32) -> Option<Threads> {
         let thread = record(&path.join("schedstat"))?;
         Some((path.file_name()?.to_str()?.parse().ok()?, thread))
     };
-    let known: BTreeMap<_, _> = sorting::map(listed.flatten().filter_map(|thread| of_thread(thread.path())));
+    let known: SortedMap<_, _> =
+        SortedMap::from_iter(listed.flatten().filter_map(|thread| of_thread(thread.path())));
     (!known.is_empty()).then_some(Threads(known))
 }
 

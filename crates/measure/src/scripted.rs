@@ -7,9 +7,9 @@ use crate::streams::{Captured, Digest};
 use scruple_core::memory_map::{Divided, Largest, MemoryCourse, Moment};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
+use scruple_core::sorting::SortedMap;
 use scruple_core::unit::Unit;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A script: for each arm by name, the launches of each pass in order. The last launch repeats when more are requested.
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 pub struct Script {
     /// The launches in order, by the name of the arm and the name of the pass.
-    pub arms: BTreeMap<String, BTreeMap<String, Vec<ScriptedLaunch>>>,
+    pub arms: SortedMap<String, SortedMap<String, Vec<ScriptedLaunch>>>,
 }
 
 /// One scripted launch.
@@ -26,10 +26,10 @@ pub struct Script {
 pub struct ScriptedLaunch {
     /// The readings, by the key of the metric.
     #[serde(default)]
-    pub readings: BTreeMap<String, f64>,
+    pub readings: SortedMap<String, f64>,
     /// The metrics that could not be read, each with the reason.
     #[serde(default)]
-    pub absent: BTreeMap<String, String>,
+    pub absent: SortedMap<String, String>,
     /// The exit code of the program.
     #[serde(default)]
     pub exit: i32,
@@ -88,13 +88,13 @@ impl ScriptedCourse {
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    played: BTreeMap<(String, &'static str), usize>,
+    played: SortedMap<(String, &'static str), usize>,
 }
 
 impl Scripted {
     /// Creates a weigher that plays this script.
     pub fn new(script: Script) -> Scripted {
-        Scripted { script, played: BTreeMap::new() }
+        Scripted { script, played: SortedMap::new() }
     }
 }
 

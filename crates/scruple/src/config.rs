@@ -6,8 +6,8 @@ use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;
 use scruple_core::metric::nearest;
+use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The content of the file. Every part is optional.
@@ -20,7 +20,7 @@ pub struct ConfigFile {
     bench: Vec<BenchEntry>,
     /// The table is also read under its former name, `[budgets]`.
     #[serde(default, alias = "budgets")]
-    limits: BTreeMap<String, LimitEntry>,
+    limits: SortedMap<String, LimitEntry>,
     #[serde(default)]
     store: StoreEntry,
     #[serde(default)]
@@ -46,7 +46,7 @@ struct CommandEntry {
     name: String,
     run: String,
     #[serde(default)]
-    params: BTreeMap<String, Vec<toml::Value>>,
+    params: SortedMap<String, Vec<toml::Value>>,
     prepare: Option<String>,
 }
 

@@ -15,7 +15,7 @@
 use super::decompose::{DifferencePiece, PieceKind};
 use super::matching::Key;
 use super::{Count, Tree};
-use std::collections::BTreeMap;
+use crate::sorting::SortedMap;
 
 /// A function that says whether the code of a key is the same in both programs.
 type SameCodeOf<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
@@ -36,7 +36,7 @@ struct CallGraph {
     /// The number of calls of each key; 0 where the program does not have it.
     calls: Vec<f64>,
     /// The callees of each key.
-    below: Vec<BTreeMap<usize, f64>>,
+    below: Vec<SortedMap<usize, f64>>,
 }
 
 /// Divides the difference of two programs whose trees have edges. `same` says whether the code of a key is the same in
@@ -101,7 +101,7 @@ fn piece(
 impl CallGraph {
     fn of(tree: &Tree, key_of: &[usize], keys: usize, count: Count) -> CallGraph {
         let mut graph =
-            CallGraph { own: vec![0.0; keys], calls: vec![0.0; keys], below: vec![BTreeMap::new(); keys] };
+            CallGraph { own: vec![0.0; keys], calls: vec![0.0; keys], below: vec![SortedMap::new(); keys] };
         let mut is_there = vec![false; keys];
         for context in &tree.contexts {
             let key = key_of[context.function];
@@ -193,7 +193,7 @@ impl CallGraph {
         let is_member: Vec<bool> =
             (0..prices.len()).map(|key| self.calls[key] > 0.0 && prices[key].is_none()).collect();
         for cycle in self.cycles(&is_member) {
-            let place: BTreeMap<usize, usize> =
+            let place: SortedMap<usize, usize> =
                 cycle.iter().enumerate().map(|(at, key)| (*key, at)).collect();
             let size = cycle.len();
             let mut rows = vec![vec![0.0; size + 1]; size];
@@ -237,11 +237,11 @@ fn solved(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
 }
 
 /// The callers of each key in both programs, with their numbers of calls.
-struct KeyCallers(Vec<BTreeMap<usize, f64>>);
+struct KeyCallers(Vec<SortedMap<usize, f64>>);
 
 impl KeyCallers {
     fn of(old: &CallGraph, new: &CallGraph) -> KeyCallers {
-        let mut callers = vec![BTreeMap::new(); old.below.len()];
+        let mut callers = vec![SortedMap::new(); old.below.len()];
         for graph in [old, new] {
             for (caller, below) in graph.below.iter().enumerate() {
                 for (callee, calls) in below.iter().filter(|(callee, _)| **callee != caller) {
@@ -255,10 +255,10 @@ impl KeyCallers {
     /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the
     /// calls. Library code that differs counts as code of its nearest caller outside of the library.
     fn owners(&self, key: usize, keys: &[Key], same: &mut SameCodeOf<'_>) -> Vec<(Owner, f64)> {
-        let mut owners: BTreeMap<Owner, f64> = BTreeMap::new();
-        let mut open: BTreeMap<(usize, Owner), f64> = BTreeMap::from([((key, None), 1.0)]);
+        let mut owners: SortedMap<Owner, f64> = SortedMap::new();
+        let mut open: SortedMap<(usize, Owner), f64> = SortedMap::from([((key, None), 1.0)]);
         for _ in 0..FAR {
-            let mut next: BTreeMap<(usize, Owner), f64> = BTreeMap::new();
+            let mut next: SortedMap<(usize, Owner), f64> = SortedMap::new();
             for ((at, library), part) in std::mem::take(&mut open) {
                 let callers = &self.0[at];
                 if callers.is_empty() {

@@ -5,9 +5,9 @@ use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::names::is_cold_part;
 use super::{CodeComparison, Context, Count, Tree, by_edges, group, nameless};
-use crate::sorting;
+use crate::sorting::{self, SortedMap};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// An explanation of why two programs differ in a count.
 #[derive(Clone, Debug, PartialEq)]
@@ -280,7 +280,7 @@ pub fn explain(
     };
     let sums = sums(first, second, matched, count);
     let calls = calls_by_caller([first, second], matched);
-    let mut grouped: BTreeMap<(&str, String), Vec<DifferencePiece>> = BTreeMap::new();
+    let mut grouped: SortedMap<(&str, String), Vec<DifferencePiece>> = SortedMap::new();
     for piece in pieces {
         let owner = &keys[piece.owner];
         grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
@@ -339,7 +339,7 @@ fn row(
     sums: &[KeySums],
     calls: &CallsByCaller,
 ) -> FunctionDifference {
-    let mut by_owner: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut by_owner: SortedMap<usize, f64> = SortedMap::new();
     pieces.iter().for_each(|piece| *by_owner.entry(piece.owner).or_default() += piece.gross);
     let mut owners: Vec<usize> = by_owner.keys().copied().collect();
     sorting::by(&mut owners, |a, b| by_owner[b].total_cmp(&by_owner[a]));
@@ -386,7 +386,7 @@ fn parts(
     sums: &[KeySums],
     calls: &CallsByCaller,
 ) -> Vec<DifferencePart> {
-    let mut together: BTreeMap<(usize, PieceKind, bool), f64> = BTreeMap::new();
+    let mut together: SortedMap<(usize, PieceKind, bool), f64> = SortedMap::new();
     for piece in pieces {
         *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
     }

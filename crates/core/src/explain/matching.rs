@@ -1,8 +1,8 @@
 //! Matches the functions of one profile with those of another.
 
 use super::{CodeComparison, Tree, group};
-use crate::sorting;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use crate::sorting::{self, SortedMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// A function that the first profile, the second one, or both have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Matched {
 
     /// Pairs of unmatched keys, each of which is the only one of its template in its tree.
     fn by_group(&self) -> Vec<(usize, usize)> {
-        let mut groups: BTreeMap<(&str, String), [Vec<usize>; 2]> = BTreeMap::new();
+        let mut groups: SortedMap<(&str, String), [Vec<usize>; 2]> = SortedMap::new();
         let (old, new) = self.unmatched();
         for (side, keys) in [old, new].into_iter().enumerate() {
             for key in keys {
@@ -199,7 +199,7 @@ const SHARED: f64 = 0.5;
 /// The files of the second tree that have another name than in the first, or are in another folder: each with its name in
 /// the first tree. Of several with the same file name, those whose paths end alike belong together. Files with different
 /// names belong together if most of their functions have the same names.
-fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a str> {
+fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> SortedMap<&'a str, &'a str> {
     let [old, new] = [first, second]
         .map(|tree| sorting::set(tree.functions.iter().map(|function| function.module.as_str())));
     let only = |one: &BTreeSet<&'a str>, other: &BTreeSet<&'a str>| -> Vec<&'a str> {
@@ -215,7 +215,7 @@ fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> BTreeMap<&'a str, &'a
         let earlier = nearest(path, &gone)?;
         (nearest(earlier, &come)? == *path).then_some((*path, earlier))
     };
-    let mut moved: BTreeMap<&str, &str> = sorting::map(come.iter().filter_map(pair));
+    let mut moved: SortedMap<&str, &str> = SortedMap::from_iter(come.iter().filter_map(pair));
     let names = |tree: &'a Tree, module: &str| -> BTreeSet<&'a str> {
         let of_module = tree.functions.iter().filter(|function| function.module == module);
         sorting::set(of_module.map(|function| function.name.as_str()).filter(|name| !name.is_empty()))
@@ -289,7 +289,7 @@ fn common(a: Option<&BTreeSet<usize>>, b: Option<&BTreeSet<usize>>) -> f64 {
 /// The similarity of two names: the share of pairs of adjacent letters that both contain (Dice).
 fn likeness_of_names(a: &str, b: &str) -> f64 {
     let pairs = |text: &str| {
-        let mut counts: BTreeMap<(u8, u8), u32> = BTreeMap::new();
+        let mut counts: SortedMap<(u8, u8), u32> = SortedMap::new();
         text.as_bytes().windows(2).for_each(|two| *counts.entry((two[0], two[1])).or_default() += 1);
         counts
     };

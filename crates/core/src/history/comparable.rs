@@ -3,11 +3,11 @@
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
-use crate::sorting;
+use crate::sorting::{self, SortedMap};
 use crate::subject::{Arm, Parameter, Role, Subject};
 use crate::unit::Unit;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Figures of a launch that do not grow in proportion to the work: peaks, maxima, and what is left at the end.
 const LEVELS: [&str; 8] = [
@@ -35,7 +35,7 @@ pub const SLOPE: &str = ", slope over ";
 ///
 /// Other arms of one subject with different parameters do different work, so these parameters become part of the name.
 pub fn comparable(run: &Run) -> Vec<Cow<'_, Arm>> {
-    let mut twos: BTreeMap<(&str, Option<&str>), Vec<&Arm>> = BTreeMap::new();
+    let mut twos: SortedMap<(&str, Option<&str>), Vec<&Arm>> = SortedMap::new();
     for arm in run.arms_of(Role::Subject) {
         twos.entry((&arm.name, arm.version.as_deref())).or_default().push(arm);
     }
@@ -65,8 +65,8 @@ const RATIOS: [(&str, &str); 2] = [("time.wall", "yardstick.wall"), ("time.cpu",
 
 /// Adds to each arm its times divided by those of the yardstick of the same version in the same blocks.
 fn add_yardstick_ratios(run: &Run, arms: &mut [Cow<'_, Arm>]) {
-    let yardsticks: BTreeMap<Option<&str>, &Arm> =
-        sorting::map(run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)));
+    let yardsticks: SortedMap<Option<&str>, &Arm> =
+        SortedMap::from_iter(run.arms_of(Role::Yardstick).map(|arm| (arm.version.as_deref(), arm)));
     if yardsticks.is_empty() {
         return;
     }
@@ -89,8 +89,8 @@ fn add_yardstick_ratios(run: &Run, arms: &mut [Cow<'_, Arm>]) {
 
 /// The readings of `own` divided by those of `theirs`, in the blocks that both have.
 fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
-    let by: BTreeMap<u32, f64> =
-        sorting::map(theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()));
+    let by: SortedMap<u32, f64> =
+        SortedMap::from_iter(theirs.blocks.iter().copied().zip(theirs.readings.iter().copied()));
     let both = own.blocks.iter().zip(&own.readings);
     let both = both.filter_map(|(block, own)| {
         let by = by.get(block).copied().filter(|by| *by > 0.0)?;
@@ -121,8 +121,8 @@ fn divided(larger: &Arm, smaller: &Arm, size: &str) -> Vec<Arm> {
         _ => f64::NAN,
     };
     let by = number(larger) - number(smaller);
-    let with = |name: String, figures: BTreeMap<String, Figure>| Arm { name, figures, ..larger.clone() };
-    let (mut each, mut whole, mut build) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let with = |name: String, figures: SortedMap<String, Figure>| Arm { name, figures, ..larger.clone() };
+    let (mut each, mut whole, mut build) = (SortedMap::new(), SortedMap::new(), SortedMap::new());
     for (key, figure) in &larger.figures {
         match figure {
             Figure::Sample(sample) if sample.pass == Pass::Build => {
@@ -154,8 +154,8 @@ fn adds_up(key: &str, sample: &Sample) -> bool {
 
 /// The slope of a cost over the size of the work, block by block.
 fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
-    let less: BTreeMap<u32, f64> =
-        sorting::map(smaller.blocks.iter().copied().zip(smaller.readings.iter().copied()));
+    let less: SortedMap<u32, f64> =
+        SortedMap::from_iter(smaller.blocks.iter().copied().zip(smaller.readings.iter().copied()));
     let both = larger.blocks.iter().zip(&larger.readings);
     let both = both.filter_map(|(block, more)| Some((*block, (more - less.get(block)?) / by)));
     let (mut both, impossible): (Vec<_>, Vec<_>) = both.partition(|(_, slope)| *slope >= 0.0);
@@ -177,7 +177,7 @@ fn slope(larger: &Sample, smaller: &Sample, by: f64, size: &str) -> Sample {
 
 /// Gives distinct names to arms of one name that do different work. The cost of the build keeps its name.
 fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
-    let mut values: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    let mut values: SortedMap<(String, String), BTreeSet<String>> = SortedMap::new();
     for arm in &arms {
         for (name, value) in &arm.params {
             values.entry((arm.name.clone(), name.clone())).or_default().insert(value.to_string());
@@ -192,7 +192,7 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
             named.push(arm);
             continue;
         }
-        let (build, own): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        let (build, own): (SortedMap<_, _>, SortedMap<_, _>) =
             arm.figures.clone().into_iter().partition(
                 |(_, figure)| matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build),
             );

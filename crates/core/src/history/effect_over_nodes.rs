@@ -3,10 +3,10 @@
 use super::{History, VersionState};
 use crate::metric::Pass;
 use crate::sample::Sample;
+use crate::sorting::SortedMap;
 use crate::stats::nodes::{OverNodes, joined};
 use crate::stats::quantile::median;
 use crate::subject::Role;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// The effect over nodes of a metric of a subject, from one range of versions to another, given by their places in the
@@ -35,8 +35,8 @@ pub fn over_nodes(
 }
 
 /// The median logarithm of the readings of each block.
-fn by_block(samples: &[&Sample]) -> BTreeMap<u32, f64> {
-    let mut all: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+fn by_block(samples: &[&Sample]) -> SortedMap<u32, f64> {
+    let mut all: SortedMap<u32, Vec<f64>> = SortedMap::new();
     for sample in samples {
         for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
             all.entry(*block).or_default().push(reading.ln());

@@ -5,13 +5,13 @@ use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
-use crate::sorting;
+use crate::sorting::{self, SortedMap};
 use crate::stats::Interval;
 use crate::stats::processes;
 use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::{self, Net};
 use crate::subject::{Arm, Parameter, Role, Subject};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The pairs to compare inside a run of bench programs. With two programs, each case of the second is compared with the
 /// same case of the first. With one program and a reference case, every other case is compared with that one.
@@ -30,7 +30,7 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
             .collect();
     };
     let is_old = |arm: &Arm| arm.version.as_ref() == Some(first);
-    let mut old: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut old: SortedMap<&str, usize> = SortedMap::new();
     for (position, arm) in subjects().filter(|(_, arm)| is_old(arm)) {
         old.entry(unversioned(arm)).or_insert(position);
     }
@@ -44,7 +44,7 @@ pub fn pairs(run: &Run) -> Vec<Pair<'_>> {
 /// Empty for other runs.
 pub(super) fn at_versions(run: &Run) -> Vec<Pair<'_>> {
     let subjects: Vec<&Arm> = run.arms_of(Role::Subject).collect();
-    let mut first: BTreeMap<&str, &Arm> = BTreeMap::new();
+    let mut first: SortedMap<&str, &Arm> = SortedMap::new();
     let mut pairs = Vec::new();
     for arm in subjects.iter().filter(|arm| arm.version.is_some()) {
         match first.get(unversioned(arm)) {
@@ -222,9 +222,9 @@ pub(super) fn processes(arm: &Arm, tare: &Arm, key: &str) -> Option<Vec<ProcessR
 }
 
 fn readings_of_processes(raw: &Sample, readings: &Sample) -> Vec<ProcessReadings> {
-    let mut processes: BTreeMap<u32, ProcessReadings> = BTreeMap::new();
-    let tares: BTreeMap<u32, f64> =
-        sorting::map(readings.blocks.iter().copied().zip(readings.readings.iter().copied()));
+    let mut processes: SortedMap<u32, ProcessReadings> = SortedMap::new();
+    let tares: SortedMap<u32, f64> =
+        SortedMap::from_iter(readings.blocks.iter().copied().zip(readings.readings.iter().copied()));
     for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
         if let Some(tare) = tares.get(block) {
             let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
@@ -343,7 +343,7 @@ fn turns_or_thirds(sample: &Sample) -> Vec<f64> {
 fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f64>, Vec<f64>) {
     let (left, right) = reference.paired(arm);
     let blocks = arm.blocks.iter().filter(|block| reference.blocks.binary_search(block).is_ok());
-    let mut groups: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    let mut groups: SortedMap<u32, (Vec<f64>, Vec<f64>)> = SortedMap::new();
     for ((block, a), b) in blocks.zip(&left).zip(&right) {
         let group = groups.entry(block / blocks_of_a_group).or_default();
         group.0.push(*a);

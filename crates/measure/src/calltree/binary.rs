@@ -8,9 +8,9 @@ use super::stripped::{StrippedFunction, ends};
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -46,9 +46,9 @@ pub(super) struct Binary {
     /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
     /// Symbol names by address.
-    pub(super) symbols: BTreeMap<u64, String>,
+    pub(super) symbols: SortedMap<u64, String>,
     /// The ends of functions by their start, from the unwinding table.
-    ends: BTreeMap<u64, u64>,
+    ends: SortedMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
     pub(super) slots: HashMap<u64, String>,
     /// The address range of code and data if it is fixed at link time, as in an executable that is not
@@ -242,7 +242,7 @@ impl Binaries {
         let begins: BTreeSet<(Option<&str>, u64)> =
             sorting::set(side.functions.iter().map(|function| (function.object.as_deref(), function.offset)));
         for (index, function) in side.functions.iter().enumerate() {
-            let mut code = BTreeMap::new();
+            let mut code = SortedMap::new();
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
                 let path = function.object.clone().unwrap_or_default();
                 kept.files.extend(self.digest(&path).map(|digest| (path.clone(), digest)));
@@ -364,7 +364,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
         .segments()
         .filter_map(|segment| Some((segment.address(), segment.data().ok()?.to_vec())))
         .collect();
-    let mut symbols = BTreeMap::new();
+    let mut symbols = SortedMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         let is_place = matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data) && symbol.address() != 0;
         if let Ok(name) = symbol.name()

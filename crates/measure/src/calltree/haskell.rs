@@ -12,7 +12,8 @@ mod source;
 use super::profile::{HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls};
 use heap::{TablePlace, Type};
 use procedures::Procedures;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub use heap::{ClosureTypes, Closures};
 pub(super) use names::is_of_module;
@@ -38,7 +39,7 @@ struct PieceCounts {
     entries: u64,
     /// Jumps from the piece to itself.
     repeats: u64,
-    from: BTreeMap<usize, u64>,
+    from: SortedMap<usize, u64>,
     /// Bytes of Haskell's heap, and closures in it.
     bytes: i64,
     closures: u64,
@@ -66,7 +67,7 @@ impl Haskell {
         };
         profile.functions.iter().find(|one| starts(one))?;
         let is_named = |one: &ProfileFunction| one.name.as_deref().is_some_and(names::is_haskell);
-        let mut objects: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut objects: SortedMap<&str, bool> = SortedMap::new();
         for one in profile.functions.iter().filter(|one| is_named(one)) {
             let has_modules = one.name.as_deref().and_then(names::module).is_some();
             *objects.entry(one.object.as_deref().unwrap_or_default()).or_default() |= has_modules;

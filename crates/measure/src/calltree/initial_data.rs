@@ -4,8 +4,8 @@
 use super::demangle::demangle;
 use super::machine_code::Fnv;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::hash::Hasher;
 
 /// Hashes of a file's initial data, without the addresses that linking puts into it.
@@ -14,7 +14,7 @@ pub struct Data {
     /// The hash of all data sections.
     digest: u64,
     /// The hash of each named variable, by its name in the file.
-    variables: BTreeMap<String, u64>,
+    variables: SortedMap<String, u64>,
 }
 
 /// Sections that describe the code to linkers, unwinders and debuggers.
@@ -86,7 +86,7 @@ impl Data {
         }
         // A name in the file may contain a hash that differs between builds. Large programs have hundreds of thousands
         // of variables, so only names that the other file lacks are compared as the language writes them.
-        let renamed = |one: &Data, than: &Data| -> BTreeMap<String, u64> {
+        let renamed = |one: &Data, than: &Data| -> SortedMap<String, u64> {
             let own = one.variables.iter().filter(|(name, _)| !than.variables.contains_key(*name));
             own.map(|(name, value)| (demangle(name), *value)).collect()
         };
@@ -111,8 +111,8 @@ fn is_data(kind: SectionKind, name: &str) -> bool {
 }
 
 /// The hash of each variable by name. A variable ends at its size; one without a size ends where the next begins.
-fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> BTreeMap<String, u64> {
-    let mut places: BTreeMap<u64, (u64, &str)> = BTreeMap::new();
+fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> SortedMap<String, u64> {
+    let mut places: SortedMap<u64, (u64, &str)> = SortedMap::new();
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         if let Ok(name) = symbol.name()
             && !name.is_empty()
@@ -121,7 +121,7 @@ fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> BTreeMap<String, u64> 
             places.entry(symbol.address()).or_insert((symbol.size(), name));
         }
     }
-    let mut variables = BTreeMap::new();
+    let mut variables = SortedMap::new();
     for (address, bytes) in sections {
         let end = address + bytes.len() as u64;
         for (place, (size, name)) in places.range(address..&end) {

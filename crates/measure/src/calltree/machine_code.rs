@@ -2,8 +2,9 @@
 
 use super::initial_data::Data;
 use object::{Architecture, Object};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::Hasher;
 
 /// The machine code of one side of a comparison.
@@ -15,7 +16,7 @@ pub struct MachineCode {
     #[serde(default)]
     pub data: HashMap<String, Data>,
     /// For each function, the hash of the operation at each distance from the function's beginning.
-    pub functions: Vec<BTreeMap<u64, u32>>,
+    pub functions: Vec<SortedMap<u64, u32>>,
 }
 
 /// FNV-1a with 64 bits (Fowler, Noll, Vo). Unlike the standard library's hasher, it gives the same values in every

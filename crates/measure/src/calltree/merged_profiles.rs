@@ -7,7 +7,8 @@ use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use super::stripped::{self, NamesByAddress};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub struct Side {
     /// The tree's functions as the profiles name them, in the order of the tree.
     pub functions: Vec<ProfileFunction>,
     /// For each function, the executed instructions: the length by the distance from the function's start, in bytes.
-    pub executed: Vec<BTreeMap<u64, u8>>,
+    pub executed: Vec<SortedMap<u64, u8>>,
     /// How often each instruction was executed, by file and then by address in the file.
     pub counts: HashMap<String, HashMap<u64, u64>>,
     /// The own instructions of code whose function is known, by a symbol or an unwinding table, and of other code.
@@ -158,7 +159,7 @@ impl Side {
     pub fn add_function(&mut self, function: ProfileFunction, named: explain::Function) -> usize {
         self.functions.push(function);
         self.tree.functions.push(named.harmless());
-        self.executed.push(BTreeMap::new());
+        self.executed.push(SortedMap::new());
         self.functions.len() - 1
     }
 

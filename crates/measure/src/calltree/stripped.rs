@@ -5,8 +5,8 @@ use super::binary::Binaries;
 use super::merged_profiles::Side;
 use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
 use object::{Object, ObjectSection};
-use scruple_core::sorting;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use scruple_core::sorting::{self, SortedMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
     let both: BTreeSet<&String> = sorting::set(files.iter().flat_map(|files| files.keys()));
     for module in both {
         let found = files.each_ref().map(|files| files.get(module).cloned().unwrap_or_default());
-        if !found.iter().flat_map(BTreeMap::values).any(|file| file.is_stripped) {
+        if !found.iter().flat_map(SortedMap::values).any(|file| file.is_stripped) {
             continue;
         }
         let mut left = found[1].clone();
@@ -92,8 +92,8 @@ struct SideFile {
 }
 
 /// The files of the functions that were executed, by module and path.
-fn files(runs: &[Side]) -> BTreeMap<String, BTreeMap<String, SideFile>> {
-    let mut files: BTreeMap<String, BTreeMap<String, SideFile>> = BTreeMap::new();
+fn files(runs: &[Side]) -> SortedMap<String, SortedMap<String, SideFile>> {
+    let mut files: SortedMap<String, SortedMap<String, SideFile>> = SortedMap::new();
     for (run, side) in runs.iter().enumerate() {
         for (function, known) in side.functions.iter().enumerate() {
             let Some(path) = known.object.as_ref().filter(|_| !side.executed[function].is_empty()) else {
@@ -200,7 +200,7 @@ impl<'a> FunctionPairs<'a> {
             shapes.iter().enumerate().map(|(at, one)| (one.begin, at)).collect::<HashMap<u64, usize>>()
         };
         let places = [places(self.first), places(self.second)];
-        let mut votes = [BTreeMap::new(), BTreeMap::new()];
+        let mut votes = [SortedMap::new(), SortedMap::new()];
         for (one, other) in self.first.iter().zip(&self.of_first) {
             let Some(other) = other.map(|other| &self.second[other]) else { continue };
             let is_equal = one.code == other.code;
@@ -287,8 +287,8 @@ impl<'a> FunctionPairs<'a> {
 }
 
 /// The ends of functions by their start, from the unwinding table.
-pub(super) fn ends(file: &object::File) -> BTreeMap<u64, u64> {
-    let mut ends = BTreeMap::new();
+pub(super) fn ends(file: &object::File) -> SortedMap<u64, u64> {
+    let mut ends = SortedMap::new();
     let Some(section) = file.section_by_name(".eh_frame") else { return ends };
     let data = section.data().unwrap_or_default();
     let table = EhFrame::new(data, RunTimeEndian::Little);

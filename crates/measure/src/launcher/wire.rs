@@ -67,7 +67,7 @@ pub(super) fn send_launch(socket: BorrowedFd<'_>, launch: &Launch) -> io::Result
 /// Waits for a request; `None` if the other end has closed the socket.
 pub(super) fn receive_request(socket: BorrowedFd<'_>) -> io::Result<Option<LaunchRequest>> {
     let Some((stdio, head_length)) = receive_descriptors(socket)? else { return Ok(None) };
-    let head: LaunchHeader = serde_json::from_slice(&receive_exactly(socket, head_length)?)?;
+    let head: LaunchHeader = from_json(receive_exactly(socket, head_length)?)?;
     let strings = receive_exactly(socket, head.strings)?;
     Ok(Some(LaunchRequest { options: head.options, strings, arguments: head.arguments, stdio }))
 }
@@ -81,7 +81,12 @@ pub(super) fn send_answer(socket: BorrowedFd<'_>, answer: &LaunchAnswer) -> io::
 pub(super) fn receive_answer(socket: BorrowedFd<'_>) -> io::Result<LaunchAnswer> {
     let mut length = [0; 8];
     length.copy_from_slice(&receive_exactly(socket, 8)?);
-    Ok(serde_json::from_slice(&receive_exactly(socket, u64::from_le_bytes(length) as usize)?)?)
+    from_json(receive_exactly(socket, u64::from_le_bytes(length) as usize)?)
+}
+
+fn from_json<T: serde::de::DeserializeOwned>(bytes: Vec<u8>) -> io::Result<T> {
+    let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+    Ok(serde_json::from_str(&text)?)
 }
 
 /// Whether data arrive on the socket within this many milliseconds.

@@ -1,7 +1,7 @@
 //! The classes of failed requests.
 
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// How a request can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,7 +97,7 @@ impl Failure {
 pub struct Failures {
     classes: [u64; Failure::ALL.len()],
     /// The numbers of answers with a bad status, by status.
-    statuses: BTreeMap<u16, u64>,
+    statuses: SortedMap<u16, u64>,
 }
 
 impl Failures {
@@ -112,7 +112,7 @@ impl Failures {
     }
 
     /// The bad statuses that occurred, each with its number of answers.
-    pub fn statuses(&self) -> &BTreeMap<u16, u64> {
+    pub fn statuses(&self) -> &SortedMap<u16, u64> {
         &self.statuses
     }
 

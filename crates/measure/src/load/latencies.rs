@@ -3,7 +3,7 @@
 use super::latency_counts::{bucket, occupied, place};
 use hdrhistogram::Histogram;
 use scruple_core::number_map::NumberMap;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::fmt::Write;
 use std::ops::AddAssign;
 
@@ -48,7 +48,7 @@ impl Latencies {
 
     /// The distribution of latencies in nanoseconds, each with its count. More than an hour counts as an hour.
     pub fn of(latencies: impl IntoIterator<Item = (u64, u64)>) -> Latencies {
-        let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut counts: SortedMap<u64, u64> = SortedMap::new();
         for (latency, count) in latencies {
             *counts.entry(bucket(latency.min(LONGEST)).1).or_default() += count;
         }

@@ -1,9 +1,9 @@
 //! The requests to the server, and the checks that decide which answers are good.
 
 use super::http1;
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A kind of request.
@@ -47,10 +47,10 @@ pub struct AnswerCheck {
     pub max_bytes: Option<u64>,
     /// Headers, each with a text that its value must contain.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub headers: SortedMap<String, String>,
     /// JSON pointers (RFC 6901) into the content, each with the expected value.
     #[serde(default)]
-    pub json: BTreeMap<String, Value>,
+    pub json: SortedMap<String, Value>,
 }
 
 /// How an answer failed its check.
@@ -90,7 +90,8 @@ impl AnswerCheck {
                 .any(|(name, text)| !header(name).is_some_and(|v| contains(v, text.as_bytes())))
         };
         let other = || {
-            let content: Option<Value> = serde_json::from_slice(body).ok();
+            let body = std::str::from_utf8(body).ok();
+            let content: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
             self.json.iter().any(|(pointer, wanted)| {
                 content
                     .as_ref()
@@ -306,12 +307,12 @@ mod tests {
         assert_eq!(judge(&strict, 200, 5, b"holla"), Err(Failed::Check));
         assert_eq!(judge(&strict, 200, 1, b"hello"), Err(Failed::Check));
         let header = AnswerCheck {
-            headers: BTreeMap::from([("Content-Type".into(), "json".into())]),
+            headers: SortedMap::from([("Content-Type".into(), "json".into())]),
             ..AnswerCheck::default()
         };
         assert_eq!(judge(&header, 200, 1, b""), Err(Failed::Check));
         let json = |pointer: &str, value: Value| AnswerCheck {
-            json: BTreeMap::from([(pointer.to_owned(), value)]),
+            json: SortedMap::from([(pointer.to_owned(), value)]),
             ..AnswerCheck::default()
         };
         let body = br#"{"order":{"paid":true,"sum":7}}"#;

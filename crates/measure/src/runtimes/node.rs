@@ -4,8 +4,8 @@ use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
+use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "node",
@@ -38,7 +38,7 @@ struct ThreadHeap {
     /// The largest possible live size, if callbacks of a `FinalizationRegistry` were still to be called at the end.
     #[serde(default)]
     at_most: Option<f64>,
-    kinds: BTreeMap<String, CollectionKind>,
+    kinds: SortedMap<String, CollectionKind>,
     #[serde(default)]
     pauses: Vec<(u64, u64)>,
 }

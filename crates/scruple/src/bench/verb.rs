@@ -22,10 +22,9 @@ use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -203,8 +202,8 @@ fn check_configured(limits: &[Limit], config: &Config, cases: &[String]) -> Resu
 
 /// Compares each case with the case of the same name in a stored run.
 fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], limits: &[Limit]) -> Report<'a> {
-    let subjects: BTreeMap<&str, &Arm> =
-        sorting::map(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
+    let subjects: SortedMap<&str, &Arm> =
+        SortedMap::from_iter(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
     let pairs: Vec<Pair<'_>> = run
         .arms_of(Role::Subject)
         .filter_map(|arm| {

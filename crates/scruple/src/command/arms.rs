@@ -7,14 +7,13 @@ use crate::cli::values::duration;
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
 use scruple_measure::empty_program::write_empty_program;
 use scruple_measure::launcher::Shield;
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -49,7 +48,7 @@ pub const TARE: &str = "(empty program)";
 pub const TWIN: &str = "(reference again)";
 
 /// The values of parameters as the user wrote them: `1.0` must reach the program as `1.0`.
-type Parameters = BTreeMap<String, String>;
+type Parameters = SortedMap<String, String>;
 
 /// A command before its parameters are replaced by values.
 struct CommandTemplate {

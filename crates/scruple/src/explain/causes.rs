@@ -1,8 +1,8 @@
 //! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
 use scruple_core::explain::{CodeComparison, Matched};
+use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
-use std::collections::BTreeMap;
 
 /// What differs between two programs apart from the functions that show a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl OtherCauses {
         binaries: &Binaries,
         code: &CodeComparison<'_>,
     ) -> OtherCauses {
-        let mut files: BTreeMap<&str, (Option<usize>, Option<usize>)> = BTreeMap::new();
+        let mut files: SortedMap<&str, (Option<usize>, Option<usize>)> = SortedMap::new();
         for key in matched.keys.iter().filter(|key| !key.module.is_empty()) {
             let file = files.entry(&key.module).or_default();
             file.0 = file.0.or(key.first.first().copied());

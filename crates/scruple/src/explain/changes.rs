@@ -15,9 +15,8 @@ use crate::store::Store;
 use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::history::{History, find_changes};
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::share;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -163,7 +162,7 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
 
 /// Returns every pair of versions between which a metric of a subject changed, the largest changes first.
 fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Changed)> {
-    let mut found: BTreeMap<(usize, usize, usize), Changed> = BTreeMap::new();
+    let mut found: SortedMap<(usize, usize, usize), Changed> = SortedMap::new();
     for series in &find_changes(history).series {
         let is_of = |template: &SubjectTemplate| {
             let rest = series.subject.strip_prefix(&template.name);

@@ -2,10 +2,10 @@
 
 use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_measure::calltree::{Binaries, ExecutedInstruction, Side, Symbols};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The costs of the lines and instructions of a function in both programs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,9 +72,9 @@ impl CodeView {
     pub fn of(row: &FunctionDifference, sides: [&Side; 2], sources: &Sources<'_>) -> CodeView {
         let mut view = CodeView { function: row.name.clone(), ..CodeView::default() };
         let functions = [&row.functions.0, &row.functions.1];
-        let costs: Vec<BTreeMap<(String, u32), u64>> =
+        let costs: Vec<SortedMap<(String, u32), u64>> =
             (0..2).map(|side| lines_of(sides[side], functions[side])).collect();
-        if costs.iter().all(BTreeMap::is_empty) {
+        if costs.iter().all(SortedMap::is_empty) {
             view.lacking
                 .push("no lines: the code has no debugging information or no symbols, or the program no longer exists".into());
         }
@@ -102,9 +102,9 @@ impl CodeView {
 }
 
 /// Returns the cost of each source line of these functions.
-fn lines_of(side: &Side, functions: &[usize]) -> BTreeMap<(String, u32), u64> {
+fn lines_of(side: &Side, functions: &[usize]) -> SortedMap<(String, u32), u64> {
     let mut symbols = Symbols::new();
-    let mut costs = BTreeMap::new();
+    let mut costs = SortedMap::new();
     for function in functions {
         for (_, frames, count) in symbols.executed(side, *function) {
             if let Some(frame) = frames.into_iter().next()
@@ -124,11 +124,11 @@ fn base(path: &str) -> &str {
 
 /// Aligns the lines of both programs, so that lines with the same text are beside each other.
 fn aligned(
-    first: &BTreeMap<(String, u32), u64>,
-    second: &BTreeMap<(String, u32), u64>,
+    first: &SortedMap<(String, u32), u64>,
+    second: &SortedMap<(String, u32), u64>,
     sources: &Sources<'_>,
 ) -> Vec<LineDifference> {
-    let mut files: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
+    let mut files: SortedMap<&str, [Option<&str>; 2]> = SortedMap::new();
     for (side, costs) in [first, second].into_iter().enumerate() {
         for (path, _) in costs.keys() {
             files.entry(base(path)).or_default()[side] = Some(path);
@@ -148,7 +148,7 @@ fn aligned(
             }
             false => second.keys().map(|(_, line)| (*line, *line)).collect(),
         };
-        let cost = |costs: &BTreeMap<(String, u32), u64>, side: usize, line: u32| {
+        let cost = |costs: &SortedMap<(String, u32), u64>, side: usize, line: u32| {
             paths[side].and_then(|path| costs.get(&(path.to_owned(), line))).copied()
         };
         let mut taken = Vec::new();
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn lines_are_known_by_their_text_where_both_sources_can_be_read() {
-        let costs = |lines: &[(u32, u64)]| -> BTreeMap<(String, u32), u64> {
+        let costs = |lines: &[(u32, u64)]| -> SortedMap<(String, u32), u64> {
             lines.iter().map(|(line, count)| (("/src/a.c".to_owned(), *line), *count)).collect()
         };
         let (old, new) = (costs(&[(1, 10), (2, 20)]), costs(&[(1, 10), (2, 7), (3, 30)]));

@@ -2,8 +2,8 @@
 
 use super::pairing::Pairings;
 use scruple_core::explain::Count;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
-use std::collections::BTreeMap;
 
 /// How many times as large as the variation a difference must be if two, three or four launches of each program are
 /// enough. A row counts from three times its variation on. Of a million simulated rows that only vary, 30 to 47 exceed
@@ -83,7 +83,7 @@ fn nothing_can_exceed_its_spread([first, second]: &[Vec<Side>; 2], of_totals: u6
     )
 }
 
-type RunCounts = BTreeMap<(String, String), FunctionCounts>;
+type RunCounts = SortedMap<(String, String), FunctionCounts>;
 
 fn by_function(side: &Side) -> RunCounts {
     let mut of_functions = vec![FunctionCounts::default(); side.tree.functions.len()];
@@ -135,7 +135,7 @@ impl Variation {
 
 /// By how much a count of the launches of one program varies: the sum of the functions' ranges.
 fn range(runs: &[RunCounts], count: impl Fn(&FunctionCounts) -> u64) -> u64 {
-    let mut ranges: BTreeMap<&(String, String), (u64, u64, usize)> = BTreeMap::new();
+    let mut ranges: SortedMap<&(String, String), (u64, u64, usize)> = SortedMap::new();
     for (function, counts) in runs.iter().flatten() {
         let value = count(counts);
         let (least, most, seen) = ranges.entry(function).or_insert((value, value, 0));

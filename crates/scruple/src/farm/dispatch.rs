@@ -15,9 +15,9 @@ use crate::paths;
 use crate::progress::Progress;
 use here::Here;
 use node_script::NodeScript;
+use scruple_core::sorting::SortedMap;
 use slurm::Slurm;
 use ssh::Ssh;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ pub struct WorkOrder<'a> {
     /// Whether each unit needs two nodes, one of which has the servers of a load.
     pub pairs: bool,
     /// The environment in which the units are done.
-    pub environment: &'a BTreeMap<String, String>,
+    pub environment: &'a SortedMap<String, String>,
     /// The progress display.
     pub progress: &'a Progress,
     /// The flag that the user's interruption sets.

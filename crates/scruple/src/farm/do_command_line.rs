@@ -19,7 +19,7 @@ use crate::render::export::ExportArgs;
 use clap::Parser;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Terms;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -132,7 +132,7 @@ fn parsed(line: &CommandLine) -> Result<Verb, Fault> {
 }
 
 /// Checks that the programs on this node are those that existed when the user typed the command.
-fn check_programs(line: &CommandLine, here: &BTreeMap<String, String>) -> Result<(), Fault> {
+fn check_programs(line: &CommandLine, here: &SortedMap<String, String>) -> Result<(), Fault> {
     let other = |(path, digest): &(&String, &String)| here.get(*path).is_none_or(|own| own != *digest);
     match line.programs.iter().find(other) {
         None => Ok(()),

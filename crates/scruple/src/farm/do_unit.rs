@@ -25,9 +25,9 @@ use crate::versions::{self, VersionSelection};
 use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms};
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::host::host_name;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -254,7 +254,7 @@ fn measure(
     })?;
     campaign.perform(measure)?;
     let (entries, run, logs) = campaign.into_parts();
-    let logs: BTreeMap<String, String> = sorting::map(
+    let logs: SortedMap<String, String> = SortedMap::from_iter(
         logs.into_iter().map(|(commit, path)| (commit, end_of_log(&path, LOG).unwrap_or_default())),
     );
     let entries = entries.into_iter().filter(|entry| entry.version.state != VersionState::Queued).collect();

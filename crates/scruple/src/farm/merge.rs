@@ -4,9 +4,9 @@ use scruple_core::judge::{POOLED, pooled};
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Sample};
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::pooled::Pooled;
 use scruple_core::subject::{Arm, LoadCourse};
-use std::collections::BTreeMap;
 
 /// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
 /// unit start at another multiple of the number of blocks of a process.
@@ -42,9 +42,9 @@ pub fn merged(head: Run, units: impl Iterator<Item = (String, Provenance, Run)>)
 /// The results of the loads of several units for each arm, other than their windows.
 #[derive(Default)]
 struct UnitLoads {
-    courses: BTreeMap<String, Vec<LoadCourse>>,
+    courses: SortedMap<String, Vec<LoadCourse>>,
     /// The pooled figures, by the arm and the key.
-    pooled: BTreeMap<(String, String), Vec<Sample>>,
+    pooled: SortedMap<(String, String), Vec<Sample>>,
 }
 
 impl UnitLoads {

@@ -19,8 +19,7 @@ use crate::store::{RunWriter, Store};
 use crate::versions::environment;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
-use scruple_core::sorting;
-use std::collections::BTreeMap;
+use scruple_core::sorting::{self, SortedMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -99,8 +98,8 @@ pub fn hand_out(
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
     environment::record(&mut provenance);
-    let environment: BTreeMap<String, String> =
-        sorting::map(environment::recorded(&provenance).into_iter().map(|(name, value)| {
+    let environment: SortedMap<String, String> =
+        SortedMap::from_iter(environment::recorded(&provenance).into_iter().map(|(name, value)| {
             (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
         }));
     let programs = head.provenance.programs.clone();

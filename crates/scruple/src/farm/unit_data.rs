@@ -11,10 +11,10 @@ use crate::versions::recipe::ResolvedRecipe;
 use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms, Warning};
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct CommandLine {
     /// The digest of `scruple.toml`, if the file exists.
     pub configuration: Option<String>,
     /// The digests of the programs on the machine where the user typed the line, by path.
-    pub programs: BTreeMap<String, String>,
+    pub programs: SortedMap<String, String>,
     /// The seed of the run.
     pub seed: u64,
     /// The index of the unit among those of this line.
@@ -141,11 +141,11 @@ pub struct VersionsToWeigh {
     /// The terms by which the run is judged.
     pub terms: Terms,
     /// The environment of counting launches.
-    pub environment: BTreeMap<String, String>,
+    pub environment: SortedMap<String, String>,
     /// The versions, oldest first, in their known states.
     pub entries: Vec<StoredVersion>,
     /// The names of the units that build some of the versions, by commit.
-    pub builds: BTreeMap<String, String>,
+    pub builds: SortedMap<String, String>,
     /// The subjects that are weighed at each version.
     pub subjects: Vec<SubjectTemplate>,
     /// The indices of the subjects that this unit weighs.
@@ -213,7 +213,7 @@ pub enum UnitOutcome {
         /// The remarks on the run.
         warnings: Vec<Warning>,
         /// The output of failed versions, by commit.
-        logs: BTreeMap<String, String>,
+        logs: SortedMap<String, String>,
     },
     /// The command line was run.
     Weighed {
@@ -242,7 +242,7 @@ impl UnitFile {
     /// Parses a unit that this version of Scruple wrote. `from` is its file and `node` the name of this machine, for the
     /// error message.
     pub fn parse(unit: &str, from: &Path, node: &str) -> Result<UnitFile, Fault> {
-        let by_kind: BTreeMap<String, Writer> = parse(unit, from)?;
+        let by_kind: SortedMap<String, Writer> = parse(unit, from)?;
         for writer in by_kind.values() {
             let ours = format!("the node ‘{node}’");
             writer.check("the machine where the command was typed", &ours, INSTALL)?;

@@ -29,9 +29,10 @@ use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::command::Weigher;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -291,7 +292,7 @@ fn view(history: StoredHistory) -> History {
 fn listed(version: &Version, known: &HashMap<String, StoredVersion>, retry: bool) -> StoredVersion {
     let Some(mut entry) = known.get(&version.commit).cloned() else {
         let version = version.clone();
-        return StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
+        return StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() };
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
     (entry.version.follows, entry.version.left_out) = (version.follows.clone(), version.left_out);

@@ -7,10 +7,10 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::sample::Figure;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::quantity;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The codes of remarks that depend on the current range, and are therefore renewed each time.
 const PASSING: [&str; 9] = [
@@ -102,7 +102,7 @@ pub fn end(history: &mut StoredHistory) {
 
 /// Names the cases of bench programs that a version has and the version before it lacks, or the other way round.
 fn came_and_went(history: &StoredHistory) -> Vec<String> {
-    let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut cases: SortedMap<&str, BTreeSet<&str>> = SortedMap::new();
     for arm in history.run.arms_of(Role::Subject) {
         if let (Subject::Case { .. }, Some(version)) = (&arm.subject, &arm.version) {
             cases.entry(version).or_default().insert(&arm.name);

@@ -4,7 +4,8 @@
 use super::stacks::counted;
 use super::{CallProfile, ProfileFrame};
 use scruple_core::explain::{Count, OwnCost};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use scruple_core::sorting::SortedMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 /// The name of a file of which each side has its own version.
@@ -16,7 +17,7 @@ struct WrittenFunction<'a> {
     name: &'a str,
     own: Vec<OwnCost>,
     /// The callees by their places: how often each is called, and the cost of these calls on each side.
-    calls: BTreeMap<usize, (u64, Vec<OwnCost>)>,
+    calls: SortedMap<usize, (u64, Vec<OwnCost>)>,
 }
 
 pub(super) fn text(sides: &[CallProfile]) -> String {
@@ -85,7 +86,7 @@ fn functions(sides: &[CallProfile]) -> Vec<WrittenFunction<'_>> {
             let is_shared = files.iter().all(|files| files.contains(object));
             let object = if is_shared { object } else { BOTH };
             *known.entry((object, name)).or_insert_with(|| {
-                all.push(WrittenFunction { object, name, own: none.clone(), calls: BTreeMap::new() });
+                all.push(WrittenFunction { object, name, own: none.clone(), calls: SortedMap::new() });
                 all.len() - 1
             })
         };

@@ -2,9 +2,9 @@
 
 use super::{Report, declared, sentence};
 use scruple_core::metric::Pass;
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::paired::Why;
 use scruple_core::verdict::Verdict;
-use std::collections::BTreeMap;
 
 /// Writes one line for the shown metrics of commands whose verdict is can't tell because the memory or counting pass was
 /// short. Without it, a reader would not know why two counts that are far apart are not called different. For times, the
@@ -14,7 +14,7 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     if report.of_cases() || of_load || !report.side_by_side {
         return Vec::new();
     }
-    let mut open: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
+    let mut open: SortedMap<(usize, usize), Vec<&str>> = SortedMap::new();
     for key in &report.shown {
         let few = report.judged.iter().filter(|judged| judged.metric == *key).find_map(|judged| {
             let why = judged.comparison.evidence.why();

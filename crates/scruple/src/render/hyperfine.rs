@@ -3,12 +3,11 @@
 //! Times are in seconds. Figures that Scruple did not read are omitted or null, and never 0.
 
 use super::Report;
-use super::json::inert;
-use scruple_core::sorting;
+use super::json::written;
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct HyperfineFile<'a> {
@@ -31,8 +30,8 @@ struct HyperfineResult<'a> {
     memory_usage_byte: Vec<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     exit_codes: Vec<i32>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    parameters: BTreeMap<&'a str, String>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    parameters: SortedMap<&'a str, String>,
 }
 
 /// Writes the arms whose time was read.
@@ -41,7 +40,7 @@ pub fn text(report: &Report<'_>) -> String {
     // Any other exit code ends the run or causes a remark.
     let succeeded = !run.warnings.iter().any(|one| matches!(one.code.as_str(), "exit-code" | "signal"));
     let results = run.arms_of(Role::Subject).filter_map(|arm| entry(arm, succeeded)).collect();
-    inert(&(serde_json::to_string_pretty(&HyperfineFile { results }).unwrap_or_default() + "\n"))
+    written(&HyperfineFile { results })
 }
 
 fn entry(arm: &Arm, succeeded: bool) -> Option<HyperfineResult<'_>> {
@@ -64,7 +63,9 @@ fn entry(arm: &Arm, succeeded: bool) -> Option<HyperfineResult<'_>> {
         max: times.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         memory_usage_byte: memory.iter().map(|bytes| *bytes as u64).collect(),
         exit_codes: if succeeded { vec![0; times.len()] } else { Vec::new() },
-        parameters: sorting::map(arm.params.iter().map(|(name, value)| (name.as_str(), value.to_string()))),
+        parameters: SortedMap::from_iter(
+            arm.params.iter().map(|(name, value)| (name.as_str(), value.to_string())),
+        ),
         times,
     })
 }

@@ -11,12 +11,13 @@ use scruple_core::limit::{Checked, Limit};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, Verdict};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 /// The version of the schema. New versions may add fields, but existing fields keep their meaning.
@@ -71,7 +72,7 @@ pub(crate) struct ArmHead<'a> {
     role: &'static str,
     subject: &'a Subject,
     version: Option<&'a str>,
-    params: &'a BTreeMap<String, Parameter>,
+    params: &'a SortedMap<String, Parameter>,
 }
 
 impl<'a> ArmHead<'a> {
@@ -90,7 +91,7 @@ impl<'a> ArmHead<'a> {
 struct ArmResult<'a> {
     #[serde(flatten)]
     head: ArmHead<'a>,
-    metrics: BTreeMap<&'a str, MetricResult<'a>>,
+    metrics: SortedMap<&'a str, MetricResult<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_map: Option<memory::MemoryReport<'a>>,
 }
@@ -157,7 +158,7 @@ struct ComparisonResult<'a> {
 #[derive(Serialize)]
 struct NodesResult<'a> {
     of_class: bool,
-    effects: BTreeMap<&'a str, f64>,
+    effects: SortedMap<&'a str, f64>,
     spread: Option<f64>,
     share: Option<f64>,
 }
@@ -225,9 +226,41 @@ pub fn document(rest: &impl Serialize) -> String {
     written(&DocumentWithHead { scruple, rest })
 }
 
-/// Writes the document as text.
-fn written(document: &impl Serialize) -> String {
-    inert(&(serde_json::to_string_pretty(document).unwrap_or_default() + "\n"))
+/// Writes a document as indented text. Serialization cannot fail: the keys of all documents are text.
+pub(crate) fn written(document: &impl Serialize) -> String {
+    inert(&(indented(&serde_json::to_string(document).unwrap_or_default()) + "\n"))
+}
+
+/// Breaks compact JSON into lines, indented by two spaces for each level.
+///
+/// serde_json's own indenting writer would be compiled for each type of a document, beside its compact writer.
+fn indented(compact: &str) -> String {
+    let mut out = String::with_capacity(2 * compact.len());
+    let mut level = 0;
+    let (mut quoted, mut escaped, mut empty) = (false, false, false);
+    for c in compact.chars() {
+        let closes = matches!(c, '}' | ']') && !quoted;
+        level -= usize::from(closes);
+        if !quoted && closes != empty {
+            new_line(&mut out, level);
+        }
+        out.push(c);
+        empty = matches!(c, '{' | '[') && !quoted;
+        level += usize::from(empty);
+        match c {
+            ',' if !quoted => new_line(&mut out, level),
+            ':' if !quoted => out.push(' '),
+            '"' if !escaped => quoted = !quoted,
+            _ => {}
+        }
+        escaped = quoted && c == '\\' && !escaped;
+    }
+    out
+}
+
+fn new_line(out: &mut String, level: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", level));
 }
 
 /// Escapes the characters of a JSON text that control a terminal.
@@ -337,5 +370,21 @@ fn comparison_result<'a>(
         why: evidence.why().map(|why| why.to_string()),
         headline: quoted.get(judged.arm.as_str()).is_some_and(|quoted| std::ptr::eq(*quoted, judged)),
         nodes: over_nodes.and_then(NodesResult::of),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_indented_as_serde_json_does() {
+        let values = serde_json::json!([
+            {}, [], "", "{[,:\"\\", {"a\"b\\": [1, 2.5, null, true], "c": {"d": [], "e": {}, "f": [[[]]]}}, "\\", ["é\n"],
+        ]);
+        assert_eq!(indented(&values.to_string()), serde_json::to_string_pretty(&values).expect("JSON"));
+        for value in values.as_array().expect("an array") {
+            assert_eq!(indented(&value.to_string()), serde_json::to_string_pretty(value).expect("JSON"));
+        }
     }
 }

@@ -32,12 +32,13 @@ use scruple_core::limit::{Checked, Kept, Limit, LimitedValue, check};
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, change, change_between, exact, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The formats in which any run can be written, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Report<'_>) -> String, 8> = [
@@ -73,7 +74,7 @@ pub struct Report<'a> {
     pub environments: Option<Environments>,
     /// How far the nodes of a farm agree about each comparison that several nodes have measured, by its index in
     /// `judged`.
-    pub over_nodes: BTreeMap<usize, OverNodes>,
+    pub over_nodes: SortedMap<usize, OverNodes>,
     /// The indices in `judged` of the comparisons of each arm.
     by_arm: HashMap<String, Vec<usize>>,
 }

@@ -9,11 +9,10 @@ use crate::render::page::{
     Section, SectionPart, Shade, Span, Table, Tone, harmless_name, harmless_sentence,
 };
 use scruple_core::judge::Judged;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_core::verdict::Verdict;
-use std::collections::BTreeMap;
 
 /// The number of points through which a distribution is drawn.
 const STEPS: usize = 200;
@@ -288,7 +287,7 @@ fn by_length_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<
 
 /// Draws the failed requests per second by their class, if there are any.
 fn failures_over_time((_, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart> {
-    let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut totals: SortedMap<&str, u64> = SortedMap::new();
     for (class, count) in course.slices.iter().flat_map(|slice| &slice.failures) {
         *totals.entry(class).or_default() += count;
     }

@@ -9,9 +9,9 @@ use crate::render::json::{inert, timestamp};
 use scruple_core::harmless_text::for_terminal;
 use scruple_core::run::Run;
 use scruple_core::sample::Figure;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Parameter;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 
@@ -24,7 +24,7 @@ struct ExportedReading<'a> {
     arm: &'a str,
     role: &'static str,
     version: Option<&'a str>,
-    params: &'a BTreeMap<String, Parameter>,
+    params: &'a SortedMap<String, Parameter>,
     metric: &'a str,
     unit: Option<&'a str>,
     pass: Option<&'static str>,

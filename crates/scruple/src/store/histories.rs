@@ -8,9 +8,10 @@ use super::read_runs::HISTORIES;
 use super::{Store, StoreError, damaged, json, owner, parse};
 use scruple_core::history::{Acceptance, Version, VersionState};
 use scruple_core::run::{self, Run};
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 /// A version, with data that only the measuring code needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,7 +23,7 @@ pub struct StoredVersion {
     /// How often the memory and counting passes were run.
     pub counted: u32,
     /// The digest of what each command printed, by the name of the subject.
-    pub outputs: BTreeMap<String, String>,
+    pub outputs: SortedMap<String, String>,
 }
 
 /// The properties of a version that do not depend on its state.

@@ -4,7 +4,7 @@ use super::args::ListArgs;
 use super::{ListedRun, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::render::json::{inert, timestamp};
+use crate::render::json::{timestamp, written};
 use crate::render::output;
 use scruple_core::run::RunState;
 use serde::Serialize;
@@ -47,7 +47,7 @@ fn as_json(runs: &[ListedRun]) -> String {
             argv: &run.argv,
         })
         .collect();
-    inert(&(serde_json::to_string_pretty(&lines).unwrap_or_default() + "\n"))
+    written(&lines)
 }
 
 fn as_table(runs: &[ListedRun]) -> String {

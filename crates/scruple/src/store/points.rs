@@ -5,7 +5,8 @@ use super::read_runs::sample_of;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
 use scruple_core::sample::Sample;
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::HashMap;
 
 /// The readings of a subject in one run.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub struct StoredPoint {
     /// The version of the arm.
     pub version: Option<String>,
     /// The samples, by metric.
-    pub samples: BTreeMap<String, Sample>,
+    pub samples: SortedMap<String, Sample>,
 }
 
 /// The columns of a sample that [`sample_of`] reads.
@@ -29,7 +30,7 @@ const SAMPLE: &str = "sample.position, metric, pass, unit, quality, source, read
 
 /// The samples of each arm, by metric. An arm is identified by the id of its run and its index there.
 #[derive(Default)]
-struct Samples(HashMap<(String, i64), BTreeMap<String, Sample>>);
+struct Samples(HashMap<(String, i64), SortedMap<String, Sample>>);
 
 impl Samples {
     fn add(&mut self, rows: &[StoredRow]) -> Result<(), DatabaseFailure> {
@@ -71,7 +72,7 @@ impl Store {
                     started: row.integer(2)?,
                     provenance: parse(row.text(3)?, "provenance")?,
                     version: row.optional_text(4)?.map(str::to_owned),
-                    samples: BTreeMap::new(),
+                    samples: SortedMap::new(),
                 };
                 if found.last().is_some_and(|(last, _)| last.run == point.run) {
                     found.pop();

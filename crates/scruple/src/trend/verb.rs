@@ -8,7 +8,7 @@ use crate::paths;
 use crate::render::output;
 use crate::store::StoredPoint;
 use scruple_core::harmless_text::list_names;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 
 /// The word that combines the machines of all classes into one series.
 const ALL: &str = "all";
@@ -22,7 +22,7 @@ pub struct ChosenRuns {
     /// The runs, oldest first.
     pub points: Vec<StoredPoint>,
     /// The number of runs of each other class.
-    pub left_out: BTreeMap<String, usize>,
+    pub left_out: SortedMap<String, usize>,
 }
 
 /// Prints the trend.
@@ -60,13 +60,13 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
 fn chosen(args: &TrendArgs, points: Vec<StoredPoint>) -> Result<ChosenRuns, Fault> {
     let subject = args.subject.clone();
     if args.machine.as_deref() == Some(ALL) {
-        return Ok(ChosenRuns { subject, machine: None, points, left_out: BTreeMap::new() });
+        return Ok(ChosenRuns { subject, machine: None, points, left_out: SortedMap::new() });
     }
     let newest = points.last().map(|point| point.provenance.machine_class.clone()).unwrap_or_default();
     let machine = args.machine.clone().unwrap_or(newest);
     let (own, others): (Vec<StoredPoint>, Vec<StoredPoint>) =
         points.into_iter().partition(|point| point.provenance.machine_class == machine);
-    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut left_out: SortedMap<String, usize> = SortedMap::new();
     for other in others {
         *left_out.entry(other.provenance.machine_class).or_default() += 1;
     }

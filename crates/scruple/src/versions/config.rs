@@ -4,9 +4,8 @@ use super::Recipe;
 use crate::cli::values;
 use crate::config::{Config, plain};
 use crate::fault::Fault;
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Default, Deserialize)]
@@ -18,7 +17,7 @@ pub struct BuildEntry {
     artifacts: Vec<String>,
     check: Option<String>,
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    env: SortedMap<String, String>,
     #[serde(default)]
     toolchain: Vec<String>,
     #[serde(default)]
@@ -31,7 +30,7 @@ pub struct BuildEntry {
 pub struct HistoryEntry {
     range: Option<String>,
     #[serde(default)]
-    params: BTreeMap<String, toml::Value>,
+    params: SortedMap<String, toml::Value>,
     size: Option<String>,
     #[serde(default)]
     overlay: Vec<OverlayEntry>,
@@ -46,9 +45,9 @@ struct OverlayEntry {
     replace: Option<Replacements>,
     build: Option<Vec<String>>,
     #[serde(default)]
-    env: BTreeMap<String, String>,
+    env: SortedMap<String, String>,
     #[serde(default)]
-    params: BTreeMap<String, toml::Value>,
+    params: SortedMap<String, toml::Value>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -82,9 +81,9 @@ pub struct Overlay {
     /// The steps that replace those of the recipe.
     pub steps: Option<Vec<String>>,
     /// The variables that are added to those of the recipe.
-    pub env: BTreeMap<String, String>,
+    pub env: SortedMap<String, String>,
     /// The values of parameters for this part of the range.
-    pub params: BTreeMap<String, String>,
+    pub params: SortedMap<String, String>,
 }
 
 impl Config {
@@ -141,6 +140,6 @@ impl Config {
     }
 }
 
-fn texts(values: &BTreeMap<String, toml::Value>) -> BTreeMap<String, String> {
-    sorting::map(values.iter().map(|(name, value)| (name.clone(), plain(value))))
+fn texts(values: &SortedMap<String, toml::Value>) -> SortedMap<String, String> {
+    SortedMap::from_iter(values.iter().map(|(name, value)| (name.clone(), plain(value))))
 }

@@ -3,9 +3,10 @@
 use super::config::{Overlay, Replacement};
 use super::source::Source;
 use crate::fault::Fault;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::program::Program;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub struct Recipe {
     /// A shell command that must succeed in the tree after the build.
     pub check: Option<String>,
     /// The variables of steps, check and measured programs.
-    pub env: BTreeMap<String, String>,
+    pub env: SortedMap<String, String>,
     /// The commands whose output identifies toolchains.
     pub toolchain: Vec<String>,
     /// Whether the results of earlier builds are removed before each build.
@@ -31,7 +32,7 @@ pub struct Recipe {
     /// The exceptions for parts of the range, in order.
     pub overlays: Vec<Overlay>,
     /// The values of parameters, unless an overlay sets them.
-    pub params: BTreeMap<String, String>,
+    pub params: SortedMap<String, String>,
     /// The parameter that is the size of the work, if the cost per unit of work is compared.
     pub size: Option<String>,
 }
@@ -48,7 +49,7 @@ pub struct BuildSettings {
     /// The environment variables.
     pub env: Vec<(String, String)>,
     /// The values of parameters.
-    pub params: BTreeMap<String, String>,
+    pub params: SortedMap<String, String>,
     /// The parameter that is the size of the work.
     pub size: Option<String>,
     /// A text that differs between different builds of the same tree.

@@ -5,7 +5,7 @@ use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
 use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 
 /// The subjects on the command line.
 pub struct RequestedSubjects<'a> {
@@ -22,7 +22,7 @@ pub struct RequestedSubjects<'a> {
 impl RequestedSubjects<'_> {
     /// Returns the command after `--`, or the configured commands and bench programs, each with its parameters.
     pub fn subjects(&self, config: &Config) -> Result<Vec<SubjectTemplate>, Fault> {
-        let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
+        let here = SortedMap::from([("here".to_owned(), here(config)?)]);
         let mut found = match (self.command.is_empty(), self.names) {
             (false, [] | [_]) => {
                 let template = SubjectTemplate::new(self.command, self.names.first().map(String::as_str))?;
@@ -81,7 +81,7 @@ pub fn yardstick(
             "a yardstick is for commands, and only bench programs are weighed: leave out --yardstick",
         ));
     }
-    let here = BTreeMap::from([("here".to_owned(), here(config)?)]);
+    let here = SortedMap::from([("here".to_owned(), here(config)?)]);
     let mut template = SubjectTemplate::new(&[words.to_owned()], None)?;
     template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
     if subjects.iter().any(|subject| subject.name == template.name) {
@@ -140,11 +140,11 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<SubjectTemplate>, Fault
             command.name
         )));
     }
-    let mut combinations = vec![BTreeMap::new()];
+    let mut combinations = vec![SortedMap::new()];
     for (name, values) in &command.params {
         combinations = arms::extend(&combinations, name, values);
     }
-    let template = |params: BTreeMap<String, String>| {
+    let template = |params: SortedMap<String, String>| {
         let mut template = SubjectTemplate::new(
             std::slice::from_ref(&command.run),
             Some(&arms::named(&command.name, &params)),

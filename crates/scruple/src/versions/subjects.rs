@@ -4,12 +4,12 @@ use super::recipe::BuildSettings;
 use crate::command::arms;
 use crate::command::shell;
 use crate::fault::Fault;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
 use scruple_measure::program::Program;
 use scruple_measure::streams::{Input, Output};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub struct SubjectTemplate {
     /// The words of the command line, with parameters in braces.
     pub words: Vec<String>,
     /// The values of the parameters, unless the settings of a version override them.
-    pub params: BTreeMap<String, String>,
+    pub params: SortedMap<String, String>,
     /// Whether the subject is a bench program, whose cases are weighed.
     pub bench: bool,
     /// Whether the subject is a yardstick, which is launched in the blocks of every version and never judged.
@@ -56,12 +56,12 @@ impl SubjectTemplate {
             _ => words.to_vec(),
         };
         let name = name.map_or_else(|| split.join(" "), str::to_owned);
-        Ok(SubjectTemplate { name, words: split, params: BTreeMap::new(), bench: false, yardstick: false })
+        Ok(SubjectTemplate { name, words: split, params: SortedMap::new(), bench: false, yardstick: false })
     }
 
     /// Returns the parameters of each launch of a block at a version. There is a second launch, with less work, if the
     /// recipe declares a parameter as the size of the work.
-    pub fn launches(&self, settings: &BuildSettings) -> Vec<BTreeMap<String, String>> {
+    pub fn launches(&self, settings: &BuildSettings) -> Vec<SortedMap<String, String>> {
         let mut params = self.params.clone();
         params.extend(settings.params.clone());
         // Parameters that the command does not use are removed.
@@ -80,7 +80,7 @@ impl SubjectTemplate {
         self.launches(settings).first().map(|params| self.filled(params)).unwrap_or_default()
     }
 
-    fn filled(&self, params: &BTreeMap<String, String>) -> Vec<String> {
+    fn filled(&self, params: &SortedMap<String, String>) -> Vec<String> {
         self.words.iter().map(|word| arms::substitute(word, params)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! Gathers the readings of one metric of one subject, aligned over the versions.
 
-use crate::sorting;
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorting::{self, SortedMap};
+use std::collections::BTreeSet;
 
 use super::interleaved::Cells;
 use super::version_groups::{JudgedReadings, VersionReadings};
@@ -42,7 +42,7 @@ pub(super) struct SameArtefacts(Vec<Option<usize>>);
 
 impl SameArtefacts {
     pub fn of(history: &History) -> SameArtefacts {
-        let index: BTreeMap<&str, usize> = sorting::map(
+        let index: SortedMap<&str, usize> = SortedMap::from_iter(
             history.versions.iter().enumerate().map(|(i, version)| (version.commit.as_str(), i)),
         );
         let of = |(i, version): (usize, &crate::history::Version)| match version.state {
@@ -208,7 +208,7 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
 fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
     let processes: BTreeSet<u32> =
         sorting::set(sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS));
-    let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut groups: SortedMap<u32, Vec<f64>> = SortedMap::new();
     for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
         let group = if processes.len() > 1 { block / BLOCKS_OF_A_PROCESS } else { *block };
         groups.entry(group).or_default().push(scaled(*reading));

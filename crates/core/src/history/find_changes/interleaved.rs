@@ -5,8 +5,7 @@
 //! used instead of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust
 //! Estimation of a Location Parameter" (1964)).
 
-use crate::sorting;
-use std::collections::BTreeMap;
+use crate::sorting::SortedMap;
 
 use crate::stats::quantile::median;
 
@@ -18,7 +17,7 @@ const REACH: f64 = 1.345;
 const SHRINK: f64 = 10.0;
 
 /// The logarithms of the readings of one version, by block.
-pub(super) type Cells = BTreeMap<u32, f64>;
+pub(super) type Cells = SortedMap<u32, f64>;
 
 /// The fitted cost of each version, with the effects of blocks removed.
 pub(super) struct InterleavedFit {
@@ -27,7 +26,7 @@ pub(super) struct InterleavedFit {
     /// The variance of each centre.
     pub variances: Vec<f64>,
     /// The effect of each block on the logarithms; 0 for blocks that hold a single version.
-    pub blocks: BTreeMap<u32, f64>,
+    pub blocks: SortedMap<u32, f64>,
     /// The degrees of freedom of the variances.
     pub freedom: f64,
 }
@@ -64,7 +63,7 @@ pub(super) fn fit(versions: &[Cells], floor: f64) -> Option<InterleavedFit> {
         }
     }
     table.refit_blocks(&centres, scale, &mut effects);
-    let blocks: BTreeMap<u32, f64> = sorting::map(sizes.keys().copied().zip(effects));
+    let blocks: SortedMap<u32, f64> = SortedMap::from_iter(sizes.keys().copied().zip(effects));
     let (variances, freedom) = variances(versions, &centres, &blocks, &sizes, scale, floor);
     Some(InterleavedFit { centres, variances, blocks, freedom })
 }
@@ -77,9 +76,9 @@ struct CellTable {
 }
 
 impl CellTable {
-    fn of(versions: &[Cells], sizes: &BTreeMap<u32, usize>) -> CellTable {
-        let places: BTreeMap<u32, usize> =
-            sorting::map(sizes.keys().enumerate().map(|(place, block)| (*block, place)));
+    fn of(versions: &[Cells], sizes: &SortedMap<u32, usize>) -> CellTable {
+        let places: SortedMap<u32, usize> =
+            SortedMap::from_iter(sizes.keys().enumerate().map(|(place, block)| (*block, place)));
         let row = |cells: &Cells| cells.iter().map(|(block, value)| (places[block], *value)).collect();
         CellTable { versions: versions.iter().map(row).collect(), sizes: sizes.values().copied().collect() }
     }
@@ -123,9 +122,9 @@ impl CellTable {
 }
 
 /// The number of versions in each block.
-fn sizes(versions: &[Cells]) -> BTreeMap<u32, usize> {
-    let mut sizes = BTreeMap::new();
-    for block in versions.iter().flat_map(BTreeMap::keys) {
+fn sizes(versions: &[Cells]) -> SortedMap<u32, usize> {
+    let mut sizes = SortedMap::new();
+    for block in versions.iter().flat_map(SortedMap::keys) {
         *sizes.entry(*block).or_insert(0) += 1;
     }
     sizes
@@ -134,7 +133,7 @@ fn sizes(versions: &[Cells]) -> BTreeMap<u32, usize> {
 /// Whether shared blocks connect every version with every other.
 fn linked(versions: &[Cells]) -> bool {
     let mut reached = vec![false; versions.len()];
-    let mut blocks: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut blocks: SortedMap<u32, bool> = SortedMap::new();
     let mut open = vec![0];
     reached[0] = true;
     while let Some(next) = open.pop() {
@@ -175,8 +174,8 @@ pub(super) fn huber(values: &[f64], start: f64, scale: f64) -> f64 {
 fn variances(
     versions: &[Cells],
     centres: &[f64],
-    blocks: &BTreeMap<u32, f64>,
-    sizes: &BTreeMap<u32, usize>,
+    blocks: &SortedMap<u32, f64>,
+    sizes: &SortedMap<u32, usize>,
     scale: f64,
     floor: f64,
 ) -> (Vec<f64>, f64) {

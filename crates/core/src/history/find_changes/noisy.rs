@@ -1,6 +1,6 @@
 //! Judges one series by the method that its readings require.
 
-use std::collections::BTreeMap;
+use crate::sorting::SortedMap;
 
 use super::classify;
 use super::forest::Forest;
@@ -28,7 +28,7 @@ pub(super) struct JudgedSeries {
     pub places: ArtefactGroups,
     pub steps: Steps,
     /// The effect of each block on the logarithms.
-    pub blocks: BTreeMap<u32, f64>,
+    pub blocks: SortedMap<u32, f64>,
     pub cannot: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl JudgedSeries {
             logarithmic: false,
             places,
             steps: Steps::default(),
-            blocks: BTreeMap::new(),
+            blocks: SortedMap::new(),
             cannot,
         }
     }
@@ -163,7 +163,7 @@ struct SharedReadings(Vec<usize>);
 
 impl SharedReadings {
     fn of(places: &ArtefactGroups) -> SharedReadings {
-        let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut sizes: SortedMap<u32, usize> = SortedMap::new();
         for block in places.all.iter().flat_map(|place| place.seen.cells.keys()) {
             *sizes.entry(*block).or_insert(0) += 1;
         }
@@ -205,7 +205,7 @@ impl SameBinary {
         let fitted = |read: &&VersionReadings| {
             !read.copied && read.seen.cells.keys().all(|block| fit.blocks.contains_key(block))
         };
-        let mut groups: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        let mut groups: SortedMap<usize, Vec<f64>> = SortedMap::new();
         for read in gathered.reads.iter().filter(fitted) {
             groups.entry(read.root).or_default().push(centre(&read.seen.cells));
         }
@@ -229,7 +229,7 @@ impl SameBinary {
 
 /// Whether the readings of two groups of places differ block by block; true where they share too few blocks to decide.
 fn confirmed(cells: &[Cells], one: &[usize], other: &[usize]) -> bool {
-    let mut sides: BTreeMap<u32, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut sides: SortedMap<u32, [Vec<f64>; 2]> = SortedMap::new();
     for (side, places) in [one, other].into_iter().enumerate() {
         for (block, value) in places.iter().flat_map(|place| &cells[*place]) {
             sides.entry(*block).or_default()[side].push(*value);
@@ -272,7 +272,7 @@ fn judge_given_values(
                 true => of(&series, values.len(), least),
                 false => of_differences(&series, values.len()),
             };
-            JudgedSeries { noisy: true, logarithmic, steps, places, blocks: BTreeMap::new(), cannot: None }
+            JudgedSeries { noisy: true, logarithmic, steps, places, blocks: SortedMap::new(), cannot: None }
         }
         Err(why) => {
             let why = match why {

@@ -4,7 +4,7 @@
 use super::forest::Forest;
 use super::interleaved::Cells;
 use crate::history::Graph;
-use std::collections::BTreeMap;
+use crate::sorting::SortedMap;
 
 /// The readings of one version.
 pub(super) struct VersionReadings {
@@ -49,7 +49,7 @@ impl ArtefactGroup {
 pub(super) struct ArtefactGroups {
     pub all: Vec<ArtefactGroup>,
     /// The place of each version that has one.
-    pub of: BTreeMap<usize, usize>,
+    pub of: SortedMap<usize, usize>,
     /// The place of the newest version.
     pub newest: usize,
 }
@@ -64,7 +64,7 @@ impl ArtefactGroups {
         };
         let mut all: Vec<ArtefactGroup> = Vec::new();
         let mut roots: Vec<usize> = Vec::new();
-        let mut of: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut of: SortedMap<usize, usize> = SortedMap::new();
         for read in reads {
             let (after, between) = graph.nearest(read.version, |version| known[version]);
             let same =

@@ -1,7 +1,6 @@
 //! Growth of exact metrics, in whole numbers and fractions.
 
-use crate::sorting;
-use std::collections::BTreeMap;
+use crate::sorting::{self, SortedMap};
 
 use super::{Growth, GrowthForm, NoFit};
 
@@ -22,7 +21,7 @@ use super::{Growth, GrowthForm, NoFit};
 /// assert_eq!((growth.form, growth.intercept, growth.slope), (GrowthForm::Linear, 16.0, 32.0));
 /// ```
 pub fn exact(points: &[(u64, u64)]) -> Result<Growth, NoFit> {
-    let mut costs = BTreeMap::new();
+    let mut costs = SortedMap::new();
     let agree = points.iter().all(|&(n, cost)| *costs.entry(n).or_insert(cost) == cost);
     if costs.len() < 3 {
         return Err(NoFit::TooFewSizes { have: costs.len() });

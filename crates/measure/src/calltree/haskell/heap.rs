@@ -7,8 +7,9 @@ use super::super::profile::InstructionRun;
 use super::names;
 use super::procedures::Procedures;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The register of the next free byte in the heap, and that of the runtime's variables, on x86-64.
 const HP: Register = Register::R12;
@@ -187,4 +188,4 @@ pub(super) fn type_of(symbol: &str) -> Option<Type> {
 }
 
 /// All closures that a launch allocated, by the name of their type.
-pub type ClosureTypes = BTreeMap<String, Closures>;
+pub type ClosureTypes = SortedMap<String, Closures>;

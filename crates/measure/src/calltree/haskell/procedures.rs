@@ -8,7 +8,8 @@ use super::source::{self, SourceText};
 use gimli::{AttributeValue, Dwarf, Unit};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -18,20 +19,20 @@ const COMPILER: &str = "Glorious Glasgow Haskell";
 /// The procedures of a file.
 pub(super) struct Procedures {
     /// The names of procedures by start address, for modules with debugging information.
-    begins: BTreeMap<u64, String>,
+    begins: SortedMap<u64, String>,
     /// The end address of each module with debugging information, by its start address.
-    described: BTreeMap<u64, u64>,
+    described: SortedMap<u64, u64>,
     /// The module of each code symbol, by address; `None` for symbols of C code.
-    modules: BTreeMap<u64, Option<String>>,
+    modules: SortedMap<u64, Option<String>>,
     /// The optimised Core of modules, by the module's name.
-    pub cores: BTreeMap<String, String>,
+    pub cores: SortedMap<String, String>,
     /// The address ranges of PLT stubs, which jump to other files.
     stubs: Vec<(u64, u64)>,
     /// The sections with code: the address and the bytes of each.
     code: Vec<(u64, Vec<u8>)>,
     decodes: bool,
     /// The symbols of code, by address.
-    symbols: BTreeMap<u64, String>,
+    symbols: SortedMap<u64, String>,
     /// The addresses of these symbols.
     addresses: HashMap<String, u64>,
     /// The symbols whose addresses the dynamic linker writes somewhere, by that place.
@@ -62,8 +63,8 @@ impl Procedures {
         // Info tables of constructors are symbols of data, but lie between the code.
         let of_code =
             file.symbols().chain(file.dynamic_symbols()).filter(|symbol| is_inside(symbol.address()));
-        let mut modules: BTreeMap<u64, Option<String>> = BTreeMap::new();
-        let mut symbols = BTreeMap::new();
+        let mut modules: SortedMap<u64, Option<String>> = SortedMap::new();
+        let mut symbols = SortedMap::new();
         for symbol in of_code {
             let name = symbol.name().ok().filter(|name| !name.is_empty());
             symbols.extend(name.map(|name| (symbol.address(), name.to_owned())));
@@ -72,7 +73,7 @@ impl Procedures {
             *known = known.take().or(module);
         }
         let decodes = file.architecture() == Architecture::X86_64;
-        let (begins, described, cores) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let (begins, described, cores) = (SortedMap::new(), SortedMap::new(), SortedMap::new());
         let mut procedures = Procedures {
             begins,
             described,
@@ -180,7 +181,7 @@ impl Procedures {
     ) -> gimli::Result<()> {
         let mut entries = unit.entries();
         let mut module: Option<Module> = None;
-        let mut found = BTreeMap::new();
+        let mut found = SortedMap::new();
         while let Some((_, entry)) = entries.next_dfs()? {
             let low = address(entry.attr_value(gimli::DW_AT_low_pc)?);
             match entry.tag() {
@@ -244,7 +245,7 @@ fn slots(file: &File<'_>) -> HashMap<u64, String> {
 struct Module {
     name: String,
     /// Line numbers in the module's own file, by the address where the code of each line begins.
-    lines: BTreeMap<u64, u32>,
+    lines: SortedMap<u64, u32>,
     text: Option<String>,
     core: Option<String>,
 }
@@ -294,8 +295,8 @@ fn first_lines(
     dwarf: &Dwarf<DwarfReader>,
     unit: &Unit<DwarfReader>,
     file: &str,
-) -> gimli::Result<BTreeMap<u64, u32>> {
-    let mut lines = BTreeMap::new();
+) -> gimli::Result<SortedMap<u64, u32>> {
+    let mut lines = SortedMap::new();
     let Some(program) = unit.line_program.clone() else { return Ok(lines) };
     let mut rows = program.rows();
     while let Some((header, row)) = rows.next_row()? {

@@ -3,7 +3,8 @@
 //! that name, these places are its callers. If only one place passes a function to a built-in method, and nothing else
 //! mentions the function, its remaining calls come from there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use scruple_core::sorting::SortedMap;
+use std::collections::BTreeSet;
 
 /// A function of a process, with what its text calls.
 pub(super) struct Called {
@@ -21,7 +22,7 @@ pub(super) struct Called {
 #[derive(Clone, Default)]
 pub(super) struct Callees {
     /// How often the function executed calls, by the called name.
-    pub named: BTreeMap<String, u64>,
+    pub named: SortedMap<String, u64>,
     /// The functions that it contains and hands to methods which call them before they return: their names, with the
     /// methods' names.
     pub handed: BTreeSet<(String, String)>,
@@ -123,7 +124,7 @@ fn divided(number: u64, weights: &[u64]) -> Vec<u64> {
 
 /// Returns for each function who calls it how often; nothing if the calls that the texts show are not all of its calls.
 fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
-    let mut named: BTreeMap<&str, Option<usize>> = BTreeMap::new();
+    let mut named: SortedMap<&str, Option<usize>> = SortedMap::new();
     for (index, one) in functions.iter().enumerate().filter(|(_, one)| !one.name.is_empty()) {
         named.entry(&one.name).and_modify(|known| *known = None).or_insert(Some(index));
     }
@@ -155,8 +156,8 @@ fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
 
 /// Returns the functions that only one function hands to built-in methods, and nothing uses otherwise than by calling
 /// them, each with the one that hands it.
-fn handers(functions: &[Called], named: &BTreeMap<&str, Option<usize>>) -> BTreeMap<usize, usize> {
-    let mut found: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+fn handers(functions: &[Called], named: &SortedMap<&str, Option<usize>>) -> SortedMap<usize, usize> {
+    let mut found: SortedMap<usize, Option<usize>> = SortedMap::new();
     for (at, one) in functions.iter().enumerate() {
         for (name, method) in one.callees.handed.iter().chain(&one.callees.handed_by_name) {
             if let Some(Some(callee)) = named.get(name.as_str()) {

@@ -11,9 +11,9 @@ use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, GENERATED, OwnCost, PROGRAM};
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -433,7 +433,7 @@ fn own_name(whole: Block, function: &Covered, text: Option<&[u16]>) -> Range<usi
 fn names(all: &[(Block, &Covered)]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(all.len());
     let mut around: Vec<usize> = Vec::new();
-    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut used: SortedMap<String, usize> = SortedMap::new();
     for (index, (whole, function)) in all.iter().enumerate() {
         while around.last().is_some_and(|outer| {
             all[*outer].0.end_offset < whole.end_offset || all[*outer].0.end_offset <= whole.start_offset

@@ -16,9 +16,10 @@ use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;
 use replay::{HeapChange, HeapEvent};
 use scruple_core::explain::is_allocator;
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::sampled_bytes;
 use stack::{ActiveFunctions, RecordedStack};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -78,7 +79,7 @@ pub(super) fn read(
         files: Files::new(library),
         symbols: Symbols::new(),
         names: HashMap::new(),
-        processes: BTreeMap::new(),
+        processes: SortedMap::new(),
         damaged: 0,
     };
     for process in &totals.processes {
@@ -135,21 +136,21 @@ struct SitesReader {
     symbols: Symbols,
     /// The functions at a place, innermost first.
     names: HashMap<FileAddress, Vec<SiteFrame>>,
-    processes: BTreeMap<u32, ProcessSites>,
+    processes: SortedMap<u32, ProcessSites>,
     damaged: u64,
 }
 
 /// What was found of one process.
 #[derive(Default)]
 struct ProcessSites {
-    maps: BTreeMap<u32, CodeMap>,
+    maps: SortedMap<u32, CodeMap>,
     sites: HeapSites,
     index: SiteIndex,
     /// The context of each distinct list of callers.
     known: HashMap<ActiveFunctions, usize>,
     events: Vec<HeapEvent>,
     /// The number of samples whose outer callers are missing, by reason.
-    missing: BTreeMap<&'static str, u64>,
+    missing: SortedMap<&'static str, u64>,
 }
 
 impl SitesReader {

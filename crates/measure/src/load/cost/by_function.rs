@@ -2,7 +2,8 @@
 
 use crate::callgrind::{self, ObjectFunction};
 use crate::calltree::{self, Symbols, demangle};
-use std::collections::{BTreeMap, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::HashMap;
 
 /// The counts of one function in one stretch of load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct StretchCounts {
     /// The number of all instructions.
     pub total: u64,
     /// The counts by function; code outside of any function is under an empty name.
-    pub functions: BTreeMap<ObjectFunction, FunctionSums>,
+    pub functions: SortedMap<ObjectFunction, FunctionSums>,
 }
 
 impl StretchCounts {

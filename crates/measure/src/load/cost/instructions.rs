@@ -16,8 +16,8 @@ use crate::calltree::{
 use crate::load::{LoadResult, Target};
 use crate::user_folder::TemporaryFolder;
 use scruple_core::per_request::{self, Bounds};
-use scruple_core::sorting;
-use std::collections::{BTreeMap, BTreeSet};
+use scruple_core::sorting::{self, SortedMap};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -182,7 +182,7 @@ struct CountedServer<'a> {
 }
 
 /// The counts of batches, by the number in their label.
-type Labelled = BTreeMap<usize, StretchCounts>;
+type Labelled = SortedMap<usize, StretchCounts>;
 
 impl CountedServer<'_> {
     /// One run with several batches; `None` if processes do not accept commands, or started or ended between batches.
@@ -339,7 +339,7 @@ mod tests {
         let function = |name: &str| ObjectFunction { name: name.into(), object: String::new() };
         let sums = |own: u64, calls: u64| FunctionSums { own, inclusive: own, calls };
         let mut functions =
-            BTreeMap::from([(function("serve"), sums(own, own / 10)), (function("start"), sums(once, 1))]);
+            SortedMap::from([(function("serve"), sums(own, own / 10)), (function("start"), sums(once, 1))]);
         if collection > 0 {
             functions.insert(function("collect"), sums(collection, 1));
         }
@@ -396,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_cost_of_zero_or_less_is_not_reported() {
-        let batch = |total: u64| StretchCounts { total, functions: BTreeMap::new() };
+        let batch = |total: u64| StretchCounts { total, functions: SortedMap::new() };
         // A collection falls into the smallest batch.
         let counted = [batch(9_000_000), batch(200_000), batch(400_000)];
         let why = positive(of(&counted, &[10, 20, 40], String::new())).expect_err("less than nothing");

@@ -6,10 +6,9 @@
 
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::stats::Interval;
 use serde::{Serialize, Serializer};
-use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -169,7 +168,7 @@ fn divide(stacks: &[StackSample], requests: u64) -> SampledTime {
         samples: u64,
     }
     let requests = requests.max(1) as f64;
-    let mut sums: BTreeMap<&StackFrame, TimeSums> = BTreeMap::new();
+    let mut sums: SortedMap<&StackFrame, TimeSums> = SortedMap::new();
     let (mut total, mut kernel) = (0.0, 0.0);
     for (period, stack) in stacks {
         let period = *period as f64;

@@ -3,7 +3,7 @@
 
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn available() -> Result<(), String> {
 pub fn count(
     tree: &ProcessTree,
     load: &mut dyn FnMut() -> Result<u64, String>,
-) -> Result<BTreeMap<String, f64>, String> {
+) -> Result<SortedMap<String, f64>, String> {
     let folder = TemporaryFolder::new("strace")?;
     let file = folder.path().join("calls");
     let mut command = Command::new("strace");
@@ -55,7 +55,7 @@ pub fn count(
 }
 
 /// Parses the table of `strace -c -U calls,name`.
-fn parse(table: &str) -> BTreeMap<String, u64> {
+fn parse(table: &str) -> SortedMap<String, u64> {
     table
         .lines()
         .filter_map(|line| {

@@ -1,7 +1,7 @@
 //! The counts of the living threads of a process tree. When a thread ends, the kernel discards its waiting time and
 //! its switches, but not its processor time. So the processor time of ended threads shows how much is missing.
 
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::fs;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub struct ThreadCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LivingThreads {
     /// The counts of each thread, by process id and thread id.
-    each: BTreeMap<(i32, i32), ThreadCounts>,
+    each: SortedMap<(i32, i32), ThreadCounts>,
     /// The processor time of the tree in nanoseconds, including ended threads.
     pub cpu: u64,
 }
@@ -60,7 +60,7 @@ impl LivingThreads {
             let last = last.entry(*id).or_default();
             *last = last.most(*counts);
         }
-        let growth = |threads: &BTreeMap<(i32, i32), ThreadCounts>| {
+        let growth = |threads: &SortedMap<(i32, i32), ThreadCounts>| {
             let of = |(id, counts): (&(i32, i32), &ThreadCounts)| {
                 counts.less(before.each.get(id).copied().unwrap_or_default())
             };

@@ -29,7 +29,7 @@ impl CaptureSource {
     pub(crate) fn find(&self, answer: &KeptAnswer<'_>) -> Option<Vec<u8>> {
         match self {
             CaptureSource::Json(pointer) => {
-                let content: Value = serde_json::from_slice(answer.body).ok()?;
+                let content: Value = serde_json::from_str(std::str::from_utf8(answer.body).ok()?).ok()?;
                 text_of(content.pointer(pointer)?)
             }
             CaptureSource::Regex(regex) => {

@@ -1,8 +1,7 @@
 //! Reads heap profiles (`.hp`): live bytes by closure type (`-hT`), by cost centre (`-hc`) or by another band, over
 //! time.
 
-use scruple_core::sorting;
-use std::collections::BTreeMap;
+use scruple_core::sorting::{self, SortedMap};
 
 /// A heap profile.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +20,7 @@ pub struct HeapSample {
     /// The time of the sample, in the profile's `sample_unit`.
     pub at: f64,
     /// Live bytes by band: a closure type, a cost-centre stack, a module, …
-    pub bands: BTreeMap<String, f64>,
+    pub bands: SortedMap<String, f64>,
 }
 
 impl HeapSample {
@@ -40,7 +39,7 @@ impl HeapProfile {
 
     /// The bands with their largest sizes in any sample, the largest first.
     pub fn largest(&self) -> Vec<(&str, f64)> {
-        let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut most: SortedMap<&str, f64> = SortedMap::new();
         for (band, bytes) in self.samples.iter().flat_map(|sample| &sample.bands) {
             let held = most.entry(band).or_default();
             *held = held.max(*bytes);
@@ -70,7 +69,7 @@ pub fn read(text: &str) -> Result<HeapProfile, String> {
             Some(("DATE" | "VALUE_UNIT", _)) => {}
             Some(("BEGIN_SAMPLE", at)) => {
                 open =
-                    Some(HeapSample { at: at.trim().parse().map_err(|_| wrong())?, bands: BTreeMap::new() });
+                    Some(HeapSample { at: at.trim().parse().map_err(|_| wrong())?, bands: SortedMap::new() });
             }
             Some(("END_SAMPLE", _)) => profile.samples.extend(open.take()),
             _ => {

@@ -1,8 +1,8 @@
 //! How a Go program was built, by the information that the linker leaves in every program.
 
 use object::{Object, ObjectSection, ReadRef};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// What decides the code of a program's runtime.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -10,7 +10,7 @@ pub struct Build {
     /// The version, such as `go1.26.0`.
     pub(super) version: String,
     /// The settings among [`VARIABLES`] and [`OPTIONS`] that the linker has noted.
-    pub(super) settings: BTreeMap<String, String>,
+    pub(super) settings: SortedMap<String, String>,
 }
 
 /// The environment variables that decide how the runtime is compiled.

@@ -112,7 +112,7 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
+    use scruple_core::sorting::SortedMap;
 
     fn build(version: &str, settings: &[(&str, &str)]) -> Build {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
@@ -137,7 +137,7 @@ mod tests {
             build("../../x", &[]),
             build("", &[]),
         ];
-        let names: BTreeMap<String, &Build> = builds.iter().map(|one| (file_name(one), one)).collect();
+        let names: SortedMap<String, &Build> = builds.iter().map(|one| (file_name(one), one)).collect();
         // A version never contains a blank, so the second and the third cannot both exist.
         assert_eq!(names.len(), builds.len() - 1, "{names:?}");
         assert!(names.keys().all(|name| !name.contains('/') && name.starts_with("empty-")), "{names:?}");

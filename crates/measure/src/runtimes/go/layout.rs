@@ -4,9 +4,10 @@ use super::empty_program::EmptyProgram;
 use super::stripped;
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
+use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -34,10 +35,10 @@ const STRUCTURES: [&str; 7] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     /// The addresses of variables by symbol, before relocation.
-    pub(super) variables: BTreeMap<String, u64>,
+    pub(super) variables: SortedMap<String, u64>,
     /// The offsets of members, by structure.
-    members: BTreeMap<String, BTreeMap<String, u64>>,
-    sizes: BTreeMap<String, u64>,
+    members: SortedMap<String, SortedMap<String, u64>>,
+    sizes: SortedMap<String, u64>,
     /// The address of the first segment if the program is relocatable, else `None`.
     pub(super) movable_from: Option<u64>,
 }

@@ -11,7 +11,8 @@ use super::layout::{Layout, STRIPPED, VARIABLES};
 use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use scruple_core::sorting::SortedMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -73,7 +74,7 @@ fn learn(file: &object::File<'_>, empty: &EmptyProgram) -> Result<Layout, String
 /// The layout of `own`, given that of `other`, a program with the same runtime.
 fn relocated(mut layout: Layout, other: &object::File<'_>, own: &object::File<'_>) -> Result<Layout, String> {
     let ranges = ranges(other);
-    let mut found: BTreeMap<&str, BTreeMap<u64, usize>> = BTreeMap::new();
+    let mut found: SortedMap<&str, SortedMap<u64, usize>> = SortedMap::new();
     let (ours, theirs) = (ProgramCode::of(own)?, ProgramCode::of(other)?);
     for (name, there) in &theirs.functions {
         let Some(here) = ours.functions.get(name) else { continue };
@@ -114,7 +115,7 @@ struct ProgramCode<'a> {
     bytes: &'a [u8],
     begin: u64,
     /// Begin and end by name. A name that two functions have is left out.
-    functions: BTreeMap<String, (u64, u64)>,
+    functions: SortedMap<String, (u64, u64)>,
 }
 
 impl<'a> ProgramCode<'a> {
@@ -124,7 +125,7 @@ impl<'a> ProgramCode<'a> {
         let end = text.address() + bytes.len() as u64;
         let names = go_functions(file).ok_or("its table of functions is of another form")?;
         let begins: BTreeSet<u64> = names.keys().copied().collect();
-        let mut functions = BTreeMap::new();
+        let mut functions = SortedMap::new();
         let mut twice = BTreeSet::new();
         for (begin, name) in names {
             let next = begins.range(begin + 1..).next().copied().unwrap_or(end);

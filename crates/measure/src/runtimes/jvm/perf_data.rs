@@ -1,13 +1,13 @@
 //! Reads HotSpot's counter file (`hsperfdata`): a table of names and values that the virtual machine keeps up to
 //! date.
 
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 
 /// The counters and texts by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerfData {
-    numbers: BTreeMap<String, i64>,
-    texts: BTreeMap<String, String>,
+    numbers: SortedMap<String, i64>,
+    texts: SortedMap<String, String>,
 }
 
 impl PerfData {

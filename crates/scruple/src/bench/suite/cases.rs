@@ -8,8 +8,8 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind};
 use scruple_core::run::Run;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The most iterations of a batch in which each has its own input, unless the case says otherwise.
@@ -138,7 +138,7 @@ impl Weighed {
             shape: case.shape.clone().unwrap_or_default(),
             timing: case.timing,
         };
-        let mut params: BTreeMap<String, Parameter> = case.params.clone();
+        let mut params: SortedMap<String, Parameter> = case.params.clone();
         let has_number = params.values().any(|value| matches!(value, Parameter::Number(_)));
         if let Some(n) = judge::trailing_number(&case.name).filter(|_| !has_number) {
             params.insert("n".to_owned(), Parameter::Number(n));

@@ -7,9 +7,10 @@ use scruple_core::judge::bench_cases::{net_estimate, tare_of};
 use scruple_core::judge::earlier_runs::EARLIER;
 use scruple_core::metric::Pass;
 use scruple_core::provenance::Provenance;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The number of earlier runs that show how much runs of one program differ.
 const RUNS: usize = 10;
@@ -46,7 +47,7 @@ pub(super) fn add(sides: &[BenchSide], cases: &Cases, record: &mut SuiteRecord) 
 }
 
 /// What must be equal in two runs of the same code under the same conditions.
-fn conditions(provenance: &Provenance) -> (Option<&str>, [&BTreeMap<String, String>; 3]) {
+fn conditions(provenance: &Provenance) -> (Option<&str>, [&SortedMap<String, String>; 3]) {
     let Provenance { programs, libraries, environment, code, .. } = provenance;
     (code.as_deref(), [programs, libraries, environment])
 }

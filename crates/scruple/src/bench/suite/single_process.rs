@@ -6,16 +6,16 @@ use super::{Stop, Suite, Weighed};
 use scruple_core::judge::{RESOLUTION, bench_cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
-use std::collections::BTreeMap;
 
 /// The readings of a case in fresh processes.
 pub struct OfCase {
     /// The arm of the case, without figures.
     pub arm: Arm,
     /// The readings for one iteration, by block.
-    pub readings: BTreeMap<u32, Vec<Reading>>,
+    pub readings: SortedMap<u32, Vec<Reading>>,
     /// Why the case failed or was skipped.
     pub failed: Option<String>,
 }
@@ -59,7 +59,7 @@ fn hand_over(
     let of = |weighed: &Weighed| {
         let (arm, tare) = (&suite.record.run.arms[weighed.arm], &suite.record.run.arms[weighed.tare]);
         let failed = weighed.ended.map(|_| arm.absent("time.wall").unwrap_or("it failed").to_owned());
-        let mut readings: BTreeMap<u32, Vec<Reading>> = BTreeMap::new();
+        let mut readings: SortedMap<u32, Vec<Reading>> = SortedMap::new();
         for (key, figure) in &arm.figures {
             match figure {
                 Figure::Sample(sample) => {

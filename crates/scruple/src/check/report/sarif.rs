@@ -4,10 +4,9 @@
 use super::origin_words;
 use crate::check::origins::RegressionOrigin;
 use crate::check::summary::GateSummary;
-use crate::render::json::inert;
+use crate::render::json::written;
 use crate::render::title;
 use scruple_core::harmless_text::plain;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -38,11 +37,7 @@ pub fn text(summary: &GateSummary) -> String {
             "columnKind": "unicodeCodePoints",
         }],
     });
-    inert(&pretty(&document))
-}
-
-fn pretty(document: &impl Serialize) -> String {
-    serde_json::to_string_pretty(document).unwrap_or_default() + "\n"
+    written(&document)
 }
 
 fn result(summary: &GateSummary, origin: &RegressionOrigin) -> Option<Value> {

@@ -1,7 +1,7 @@
 //! The shell script that does a unit, with the same environment on every node and a separate cache for each node.
 
 use crate::fault::Fault;
-use std::collections::BTreeMap;
+use scruple_core::sorting::SortedMap;
 use std::path::PathBuf;
 
 /// The parts of the script that are the same for all units.
@@ -23,19 +23,19 @@ impl NodeScript {
 
     /// Returns the commands that do a unit. The variable `unit` names its file, and `node` names the node. The folders
     /// of all nodes have names of the same length, because the allocations of a program may depend on the length.
-    pub fn text(&self, environment: &BTreeMap<String, String>) -> String {
+    pub fn text(&self, environment: &SortedMap<String, String>) -> String {
         self.doing(environment, "\"$@\"")
     }
 
     /// Returns the words that do the part of a unit that is on the node of its servers. The first argument of the words
     /// is the unit's file. `node` is the shell word that expands to the name of the node.
-    pub fn words_beside(&self, environment: &BTreeMap<String, String>, node: &str) -> [String; 4] {
+    pub fn words_beside(&self, environment: &SortedMap<String, String>, node: &str) -> [String; 4] {
         let text = format!("node={node}\nunit=$1\n{}", self.doing(environment, "--serve"));
         ["sh", "-c", &text, "sh"].map(str::to_owned)
     }
 
     /// Returns the commands that do a unit with these words.
-    fn doing(&self, environment: &BTreeMap<String, String>, more: &str) -> String {
+    fn doing(&self, environment: &SortedMap<String, String>, more: &str) -> String {
         let quoted = |text: &str| shell_words::quote(text).into_owned();
         let kept = environment.iter().filter(|(name, _)| !name.starts_with("XDG_"));
         let pairs: Vec<String> = kept.map(|(name, value)| quoted(&format!("{name}={value}"))).collect();

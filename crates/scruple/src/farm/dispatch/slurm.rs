@@ -11,8 +11,8 @@ use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
-use scruple_core::sorting;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use scruple_core::sorting::{self, SortedMap};
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -184,7 +184,7 @@ impl Slurm {
 
     fn wait(&mut self, order: &WorkOrder<'_>) -> Result<(), Fault> {
         let all: Vec<String> = order.stages.iter().flatten().cloned().collect();
-        let mut attempts: BTreeMap<String, u32> = BTreeMap::new();
+        let mut attempts: SortedMap<String, u32> = SortedMap::new();
         let mut missing: HashMap<String, Instant> = HashMap::new();
         let mut ending: HashMap<String, Instant> = HashMap::new();
         let mut stuck = StuckJobs::default();
@@ -257,7 +257,7 @@ impl Slurm {
         lost: &[String],
         done: &BTreeSet<String>,
         queue: &HashMap<String, Vec<QueuedJob>>,
-        attempts: &mut BTreeMap<String, u32>,
+        attempts: &mut SortedMap<String, u32>,
     ) -> Result<(), SendFailure> {
         let mut after: Vec<String> = Vec::new();
         let mut ready = true;

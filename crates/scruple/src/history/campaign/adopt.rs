@@ -11,8 +11,8 @@ use crate::store::StoredVersion;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
-use std::collections::BTreeMap;
 
 /// The history that gets the results.
 pub(super) struct Adoption<'a> {
@@ -77,7 +77,7 @@ impl Adoption<'_> {
         &mut self,
         index: usize,
         theirs: &StoredVersion,
-        logs: &BTreeMap<String, String>,
+        logs: &SortedMap<String, String>,
     ) -> Result<(), Fault> {
         let commit = theirs.version.commit.clone();
         let log = self.building.builds.log(&commit);
@@ -121,7 +121,7 @@ impl Adoption<'_> {
             return Ok(place);
         }
         let place = self.building.journal.history.run.arms.len();
-        let arm = Arm { figures: BTreeMap::default(), ..case.clone() };
+        let arm = Arm { figures: SortedMap::default(), ..case.clone() };
         self.building
             .journal
             .add_arms(self.building.journal.index_of(commit).unwrap_or(0), vec![(subject, arm)])?;
@@ -129,7 +129,7 @@ impl Adoption<'_> {
     }
 
     fn adopt_arm(&mut self, place: usize, theirs: &Arm) -> Result<(), Fault> {
-        let mut launches: BTreeMap<(&str, u32), (Pass, Vec<Reading>)> = BTreeMap::new();
+        let mut launches: SortedMap<(&str, u32), (Pass, Vec<Reading>)> = SortedMap::new();
         let mut absent = Vec::new();
         for (key, figure) in &theirs.figures {
             match figure {

@@ -12,9 +12,9 @@ use crate::fault::Fault;
 use crate::history::schedule::ParallelWork;
 use crate::store::StoredVersion;
 use scruple_core::history::VersionState;
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -99,7 +99,7 @@ impl UnitPlan<'_> {
                 first += rounds;
             }
         }
-        let builds: BTreeMap<String, String> = sorting::map(batch.builds.iter().cloned());
+        let builds: SortedMap<String, String> = SortedMap::from_iter(batch.builds.iter().cloned());
         for (part, count, beside, first, rounds) in chunks {
             let measure = VersionsToWeigh { part, ..self.measure(count, beside, first, rounds, &builds) };
             let commits: Vec<String> =
@@ -143,7 +143,7 @@ impl UnitPlan<'_> {
         beside: Vec<String>,
         first: u32,
         rounds: u32,
-        builds: &BTreeMap<String, String>,
+        builds: &SortedMap<String, String>,
     ) -> VersionsToWeigh {
         let wanted: HashSet<&String> = count.iter().chain(&beside).chain(builds.keys()).collect();
         let same_binary = |entry: &StoredVersion| {
@@ -187,9 +187,9 @@ impl UnitPlan<'_> {
 }
 
 /// Returns the environment of counting launches in the form that units have.
-pub(super) fn environment_as_text(instruments: &Instruments) -> BTreeMap<String, String> {
+pub(super) fn environment_as_text(instruments: &Instruments) -> SortedMap<String, String> {
     let text = |part: &OsString| part.to_string_lossy().into_owned();
-    sorting::map(instruments.environment.iter().map(|(name, value)| (text(name), text(value))))
+    SortedMap::from_iter(instruments.environment.iter().map(|(name, value)| (text(name), text(value))))
 }
 
 /// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each

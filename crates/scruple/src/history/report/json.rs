@@ -6,9 +6,9 @@ use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
 use scruple_core::sample::Figure;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct HistoryDocument<'a> {
@@ -27,7 +27,7 @@ struct HistoryDocument<'a> {
 struct VersionFields<'a> {
     #[serde(flatten)]
     head: ArmHead<'a>,
-    metrics: BTreeMap<&'a str, VersionMetric<'a>>,
+    metrics: SortedMap<&'a str, VersionMetric<'a>>,
 }
 
 #[derive(Serialize)]

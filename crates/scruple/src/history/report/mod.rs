@@ -24,11 +24,11 @@ use crate::render::export::Formats;
 use event::HistoryEvent;
 use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// The formats of the report, by the endings of their file names.
 pub const FORMATS: Formats<fn(&HistoryReport<'_>, &PageArgs) -> String, 6> = [
@@ -47,7 +47,7 @@ pub struct HistoryReport<'a> {
     /// The conclusions from the history.
     pub judgement: &'a Judgement,
     /// Excerpts of build logs, by the paths that versions name. A caller that can read the files sets them.
-    pub logs: BTreeMap<String, String>,
+    pub logs: SortedMap<String, String>,
     /// Explanations of where changes come from. A caller that can read them sets them.
     pub explained: Vec<ExplainedChange>,
     shown: Vec<&'a Series>,
@@ -116,7 +116,7 @@ impl<'a> HistoryReport<'a> {
         HistoryReport {
             history,
             judgement,
-            logs: BTreeMap::new(),
+            logs: SortedMap::new(),
             explained: Vec::new(),
             shown,
             events,

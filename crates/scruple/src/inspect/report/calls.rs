@@ -243,8 +243,7 @@ pub fn json(counted: &CallsReport<'_>) -> String {
         functions: functions.collect(),
         lines: lines.collect(),
     };
-    // Serialization cannot fail, because these types have text keys and no failing serializers.
-    crate::render::json::inert(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
+    crate::render::json::written(&document)
 }
 
 /// Draws a count by calling context as a flame graph.

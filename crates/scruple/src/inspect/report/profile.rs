@@ -7,12 +7,11 @@ use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
 use crate::render::flame_graph;
 use crate::render::flame_graph::FlameBox;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;
 use scruple_measure::runtimes::ghc::heap_profile::HeapProfile;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -208,7 +207,7 @@ fn frames(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<FlameBox> {
 pub fn centres(profile: &CostCentreProfile, by: CostCentreOrder) -> Vec<CostCentreSum> {
     let whole =
         [CostCentreOrder::Time, CostCentreOrder::Bytes].map(|by| flame_graph::totals(&frames(profile, by)));
-    let mut found: BTreeMap<(String, &str), CostCentreSum> = BTreeMap::new();
+    let mut found: SortedMap<(String, &str), CostCentreSum> = SortedMap::new();
     for (index, node) in profile.nodes.iter().enumerate() {
         let name = profile.label(index);
         let centre = found.entry((name.clone(), &node.place)).or_insert_with(|| CostCentreSum {

@@ -3,10 +3,9 @@
 use crate::render::align::{fit, right};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::per_request::Bounds;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -39,7 +38,7 @@ pub(super) fn text(found: &RequestInstructions, width: usize, out: &mut String) 
 
 /// Returns the instructions of the functions of each file, the largest first.
 pub(super) fn by_file(found: &RequestInstructions) -> Vec<(String, f64)> {
-    let mut files: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut files: SortedMap<&str, f64> = SortedMap::new();
     for cost in &found.functions {
         *files.entry(&cost.function.object).or_default() += cost.own.value;
     }

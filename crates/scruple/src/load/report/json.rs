@@ -7,14 +7,13 @@ use crate::load::windows::{Loads, Pool, ServerResults};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::load::cost::collections::Pauses;
 use scruple_measure::load::cost::instructions::RequestInstructions;
 use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall};
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The results of a load.
 #[derive(Serialize)]
@@ -65,9 +64,9 @@ struct RequestsView<'a> {
     least_rate: Option<f64>,
     due: u64,
     answered: u64,
-    failed: BTreeMap<&'static str, u64>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    bad_statuses: &'a BTreeMap<u16, u64>,
+    failed: SortedMap<&'static str, u64>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    bad_statuses: &'a SortedMap<u16, u64>,
     bytes: u64,
     backlog: u64,
     reconnects: u64,
@@ -109,7 +108,7 @@ struct CostsView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_map: Option<memory_map::BeforeAndAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    runtime: Option<FoundOrAbsent<BTreeMap<&'a str, f64>>>,
+    runtime: Option<FoundOrAbsent<SortedMap<&'a str, f64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pauses: Option<FoundOrAbsent<&'a Pauses>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +116,7 @@ struct CostsView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     sampled: Option<FoundOrAbsent<&'a SampledTime>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    syscalls: Option<FoundOrAbsent<&'a BTreeMap<String, f64>>>,
+    syscalls: Option<FoundOrAbsent<&'a SortedMap<String, f64>>>,
 }
 
 /// The results for a kind of request, a group or a session.
@@ -126,7 +125,7 @@ struct GroupView<'a> {
     name: &'a str,
     of: RowOf,
     answered: u64,
-    failed: BTreeMap<&'static str, u64>,
+    failed: SortedMap<&'static str, u64>,
     response: Distribution,
 }
 
@@ -149,7 +148,7 @@ struct SetApart {
     why: &'static str,
     span: u64,
     answered: u64,
-    failed: BTreeMap<&'static str, u64>,
+    failed: SortedMap<&'static str, u64>,
     longest_stall: Option<u64>,
     response: Distribution,
 }
@@ -322,7 +321,7 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
         least_rate: pool.least_rate(),
         due: pool.counts.due,
         answered: pool.counts.answered,
-        failed: sorting::map(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),
+        failed: SortedMap::from_iter(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),
         bad_statuses: pool.counts.failures.statuses(),
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
@@ -386,7 +385,7 @@ fn rows(pool: &Pool) -> Vec<GroupView<'_>> {
             name: &kind.name,
             of: kind.of,
             answered: kind.answered,
-            failed: sorting::map(kind.failures.each().map(|(class, count)| (class.name(), count))),
+            failed: SortedMap::from_iter(kind.failures.each().map(|(class, count)| (class.name(), count))),
             response: distribution(response),
         })
     };
@@ -398,7 +397,7 @@ fn aside(aside: &ExcludedPart) -> SetApart {
         why: aside.why,
         span: aside.span,
         answered: aside.answered,
-        failed: sorting::map(aside.failures.each().map(|(class, count)| (class.name(), count))),
+        failed: SortedMap::from_iter(aside.failures.each().map(|(class, count)| (class.name(), count))),
         longest_stall: aside.stall,
         response: distribution(&aside.response),
     }

@@ -5,10 +5,10 @@ use crate::render::align::{fit, on_points, right};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::page::{Cell, ColumnHeading, Table};
 use scruple_core::memory_map::{AmountPart, Class, MapRow, MemoryAmount};
+use scruple_core::sorting::SortedMap;
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::memory_map::MemoryMap;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -110,7 +110,7 @@ pub(super) fn table(name: &str, (before, after): &(MemoryMap, MemoryMap)) -> Opt
 /// Returns a row for each class and permission with resident memory before or after the load, below the sum of its half
 /// (with or without a file), and then the total.
 fn lines(before: &MemoryMap, after: &MemoryMap) -> Vec<MapLine> {
-    let mut both: BTreeMap<(Class, String), (MemoryAmount, MemoryAmount)> = BTreeMap::new();
+    let mut both: SortedMap<(Class, String), (MemoryAmount, MemoryAmount)> = SortedMap::new();
     for row in before.table() {
         both.entry((row.class, row.permissions)).or_default().0.add(&row.amount);
     }

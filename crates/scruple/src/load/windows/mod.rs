@@ -26,6 +26,7 @@ use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures};
@@ -34,7 +35,6 @@ use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, PlannedRow, RunPart};
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ pub struct ServerResults {
     /// The sampled time by function, or why it is absent.
     pub sampled: Option<Result<SampledTime, String>>,
     /// The system calls by name, or why they are absent.
-    pub syscalls: Option<Result<BTreeMap<String, f64>, String>>,
+    pub syscalls: Option<Result<SortedMap<String, f64>, String>>,
 }
 
 /// A search for the highest rate, with its limits.

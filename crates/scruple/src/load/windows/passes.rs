@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::heap::{self, HeapSession, LiveBytes};
 use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
@@ -16,7 +17,6 @@ use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run};
 use scruple_measure::program::Program;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -146,7 +146,7 @@ impl InstrumentPass<'_> {
     ///
     /// # Errors
     /// A clause that says why they cannot be counted.
-    pub fn syscalls(&self) -> Result<BTreeMap<String, f64>, String> {
+    pub fn syscalls(&self) -> Result<SortedMap<String, f64>, String> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, TRACED))?;
         let plan = self.short(self.rate, TRACED);

@@ -4,6 +4,7 @@ use super::{Loader, Turn};
 use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
+use scruple_core::sorting::SortedMap;
 use scruple_measure::load::cost::process_tree::TreeMemory;
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::{
@@ -12,14 +13,13 @@ use scruple_measure::load::{
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// The windows of each arm, by the name of the arm.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadScript {
     /// The windows in order. The last one repeats if more are requested.
-    pub arms: BTreeMap<String, Vec<ScriptedWindow>>,
+    pub arms: SortedMap<String, Vec<ScriptedWindow>>,
 }
 
 /// A scripted window.
@@ -45,9 +45,9 @@ pub struct ScriptedWindow {
     /// The same without the delay.
     least: Vec<(u64, u64)>,
     /// The numbers of failed requests by class.
-    failures: BTreeMap<String, u64>,
+    failures: SortedMap<String, u64>,
     /// The growth of the server's counters, by key.
-    grown: BTreeMap<String, f64>,
+    grown: SortedMap<String, f64>,
     /// The resident memory of the server after the window, in bytes.
     resident: u64,
     /// The language runtime that collects the server's heap.

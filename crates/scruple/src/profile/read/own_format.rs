@@ -3,9 +3,10 @@
 
 use super::{ImportedProfile, Kind, OWN};
 use scruple_core::explain::{Context, Function, OwnCost, Tree};
+use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
 
 /// The first characters of the JSON text.
@@ -27,9 +28,9 @@ struct OwnProfile {
     functions: Vec<calltree::ProfileFunction>,
     contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
-    executed: Vec<BTreeMap<u64, u8>>,
+    executed: Vec<SortedMap<u64, u8>>,
     /// The number of executions of each instruction, by file.
-    counts: BTreeMap<String, Vec<(u64, u64)>>,
+    counts: SortedMap<String, Vec<(u64, u64)>>,
     named: (u64, u64),
     #[serde(default)]
     cut: u64,
@@ -43,7 +44,7 @@ struct OwnProfile {
 pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
     let pairs =
         |of_file: &HashMap<u64, u64>| of_file.iter().map(|(address, count)| (*address, *count)).collect();
-    let mut counts: BTreeMap<String, Vec<(u64, u64)>> =
+    let mut counts: SortedMap<String, Vec<(u64, u64)>> =
         side.counts.iter().map(|(file, of_file)| (file.clone(), pairs(of_file))).collect();
     counts.values_mut().for_each(|places| places.sort_unstable());
     let row = |context: &Context| {

@@ -3,9 +3,9 @@
 use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case, csv_records};
 use scruple_core::metric::Quality;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct CriterionFile(String, String, Vec<CriterionReport>);
@@ -38,7 +38,7 @@ fn report(text: &str) -> Result<Imported, ImportError> {
 }
 
 fn arm(report: &CriterionReport) -> Result<Arm, ImportError> {
-    let mut arm = case(&report.name, &["criterion"], BTreeMap::new());
+    let mut arm = case(&report.name, &["criterion"], SortedMap::new());
     let column = |key: &str| -> Result<Vec<Option<f64>>, ImportError> {
         let Some(position) = report.keys.iter().position(|known| known == key) else {
             return Ok(Vec::new());
@@ -107,7 +107,7 @@ fn summary(text: &str) -> Result<Imported, ImportError> {
         let mean: f64 = cell(1).parse().map_err(|_| {
             ImportError::at(place(), format!("‘{}’ is not a time in seconds", super::clean(cell(1))))
         })?;
-        let mut arm = case(cell(0), &["criterion"], BTreeMap::new());
+        let mut arm = case(cell(0), &["criterion"], SortedMap::new());
         add_summary(&mut arm, "time.wall", "criterion, mean", mean * 1e9)?;
         imported.arms.push(arm);
     }

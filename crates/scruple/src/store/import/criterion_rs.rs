@@ -4,10 +4,10 @@
 use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case};
 use scruple_core::metric::Quality;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The texts of one benchmark.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
     };
     let mut arm = match &folder.benchmark {
         Some(text) => named(&serde_json::from_str(text).map_err(within("benchmark.json"))?)?,
-        None => case("benchmark", &["criterion.rs"], BTreeMap::new()),
+        None => case("benchmark", &["criterion.rs"], SortedMap::new()),
     };
     if let Some(text) = &folder.sample {
         let batches: Batches = serde_json::from_str(text).map_err(within("sample.json"))?;

@@ -4,11 +4,11 @@
 use super::figures::{add, add_iterations, add_own, add_summary, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A line with results.
 struct BenchmarkLine<'a> {
@@ -186,8 +186,8 @@ fn split_processors(name: &str) -> (&str, Option<u32>) {
 }
 
 /// Splits a name into its path and parameters. Sub-benchmarks of the form `key=value` are parameters.
-fn path_and_params(name: &str) -> (String, BTreeMap<String, Parameter>) {
-    let mut params = BTreeMap::new();
+fn path_and_params(name: &str) -> (String, SortedMap<String, Parameter>) {
+    let mut params = SortedMap::new();
     let mut path = Vec::new();
     for part in name.split('/') {
         match part.split_once('=').filter(|(key, _)| !key.is_empty() && !path.is_empty()) {

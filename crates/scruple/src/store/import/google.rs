@@ -5,11 +5,11 @@ use super::figures::{
 };
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct GoogleBenchmarkFile {
@@ -181,7 +181,7 @@ fn own_counters(arm: &mut Arm, rows: &[&GoogleBenchmark]) -> Result<(), ImportEr
 
 /// Splits a name into its path and parameters: `BM_Sort/1024/order:2/real_time/threads:4` is the path `BM_Sort` with
 /// n=1024, order=2, threads=4.
-fn path_and_params(name: &str, threads: Option<f64>) -> (String, BTreeMap<String, Parameter>) {
+fn path_and_params(name: &str, threads: Option<f64>) -> (String, SortedMap<String, Parameter>) {
     const SETTINGS: [&str; 5] = ["threads", "repeats", "iterations", "min_time", "min_warmup_time"];
     let mut path: Vec<&str> = Vec::new();
     let mut arguments: Vec<(Option<&str>, &str)> = Vec::new();
@@ -195,7 +195,7 @@ fn path_and_params(name: &str, threads: Option<f64>) -> (String, BTreeMap<String
             _ => path.push(part),
         }
     }
-    let mut params: BTreeMap<String, Parameter> = arguments
+    let mut params: SortedMap<String, Parameter> = arguments
         .iter()
         .enumerate()
         .map(|(index, (key, value))| {

@@ -3,10 +3,10 @@
 use super::figures::{add, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
 use scruple_core::metric::Quality;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role, Subject};
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct HyperfineImport {
@@ -22,7 +22,7 @@ struct HyperfineEntry {
     times: Option<Vec<f64>>,
     memory_usage_byte: Option<Vec<f64>>,
     exit_codes: Option<Vec<Option<i32>>>,
-    parameters: Option<BTreeMap<String, Value>>,
+    parameters: Option<SortedMap<String, Value>>,
 }
 
 /// Reads an export.

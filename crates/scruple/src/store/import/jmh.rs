@@ -4,12 +4,12 @@ use super::figures::{add, add_own, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, parameter};
 use scruple_core::metric::Quality;
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure};
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 #[derive(Deserialize)]
 struct JmhBenchmark {
@@ -17,11 +17,11 @@ struct JmhBenchmark {
     mode: String,
     #[serde(default)]
     threads: Option<f64>,
-    params: Option<BTreeMap<String, Value>>,
+    params: Option<SortedMap<String, Value>>,
     #[serde(rename = "primaryMetric")]
     primary: JmhMetric,
     #[serde(rename = "secondaryMetrics", default)]
-    secondary: BTreeMap<String, JmhMetric>,
+    secondary: SortedMap<String, JmhMetric>,
     #[serde(rename = "jmhVersion")]
     version: Option<String>,
     #[serde(rename = "jdkVersion")]
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         imported.note("vm", format!("{} {}", text(&first.vm), text(&first.vm_version)).trim());
         imported.note("jvmArgs", &first.arguments.clone().unwrap_or_default().join(" "));
     }
-    let mut modes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut modes: SortedMap<&str, BTreeSet<&str>> = SortedMap::new();
     for benchmark in &benchmarks {
         modes.entry(&benchmark.benchmark).or_default().insert(&benchmark.mode);
     }
@@ -74,8 +74,9 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 }
 
 fn arm(benchmark: &JmhBenchmark, alone: bool) -> Result<Arm, ImportError> {
-    let mut params: BTreeMap<_, _> =
-        sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
+    let mut params: SortedMap<_, _> = SortedMap::from_iter(
+        benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))),
+    );
     let threads = benchmark.threads.unwrap_or(1.0);
     if threads > 1.0 {
         params.insert("threads".to_owned(), Parameter::Number(threads));

@@ -30,9 +30,9 @@ pub use error::ImportError;
 use clap::ValueEnum;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The formats that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -204,7 +204,7 @@ pub fn recognise(text: &str) -> Option<Format> {
 }
 
 /// Creates the arm of a benchmark. The groups in `path` are separated by `/`.
-fn case(path: &str, program: &[&str], params: BTreeMap<String, Parameter>) -> Arm {
+fn case(path: &str, program: &[&str], params: SortedMap<String, Parameter>) -> Arm {
     let path = match path.trim_matches('/') {
         "" => "unnamed".to_owned(),
         path => clean(path),
@@ -231,7 +231,7 @@ fn clean(text: &str) -> String {
 /// Numbers the arms that have the same name, so that each can be found again.
 fn make_unique(arms: &mut [Arm]) {
     let mut taken: BTreeSet<String> = sorting::set(arms.iter().map(|arm| arm.name.clone()));
-    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    let mut seen: SortedMap<String, u32> = SortedMap::new();
     for arm in arms {
         let count = seen.entry(arm.name.clone()).or_default();
         *count += 1;
@@ -249,7 +249,7 @@ fn make_unique(arms: &mut [Arm]) {
 /// Groups things by their key, in the order in which the keys first appear.
 fn grouped<T, K: Ord + Clone>(things: &[T], key: impl Fn(&&T) -> K) -> Vec<(K, Vec<&T>)> {
     let mut groups: Vec<(K, Vec<&T>)> = Vec::new();
-    let mut positions: BTreeMap<K, usize> = BTreeMap::new();
+    let mut positions: SortedMap<K, usize> = SortedMap::new();
     for thing in things {
         let key = key(&thing);
         let position = *positions.entry(key.clone()).or_insert_with(|| {

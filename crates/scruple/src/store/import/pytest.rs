@@ -3,11 +3,10 @@
 use super::figures::{add, add_summary};
 use super::{ImportError, Imported, case, clean, moment, parameter};
 use scruple_core::metric::Quality;
-use scruple_core::sorting;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct PytestBenchmarkFile {
@@ -24,7 +23,7 @@ struct PytestBenchmarkFile {
 struct PytestBenchmark {
     name: String,
     fullname: Option<String>,
-    params: Option<BTreeMap<String, Value>>,
+    params: Option<SortedMap<String, Value>>,
     #[serde(default)]
     options: Value,
     stats: Stats,
@@ -75,8 +74,9 @@ fn read_environment(imported: &mut Imported, machine: &Value, commit: &Value) {
 }
 
 fn arm(benchmark: &PytestBenchmark) -> Result<Arm, ImportError> {
-    let params: BTreeMap<_, _> =
-        sorting::map(benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))));
+    let params: SortedMap<_, _> = SortedMap::from_iter(
+        benchmark.params.iter().flatten().map(|(name, value)| (clean(name), parameter(value))),
+    );
     let full = benchmark.fullname.as_ref().unwrap_or(&benchmark.name);
     // The brackets repeat the parameters, which are stored separately.
     let path = match full.split_once('[') {

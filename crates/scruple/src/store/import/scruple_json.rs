@@ -10,11 +10,11 @@ use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms, Warning};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The properties of a run other than its readings.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl HistoryRange {
     /// by its id or its label.
     pub fn stored(self, run: Run) -> StoredHistory {
         let entry =
-            |version| StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() };
+            |version| StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() };
         let repository = clean(&self.repository);
         StoredHistory {
             identity: format!("import {}", run.id),
@@ -104,8 +104,8 @@ struct ArmFields {
     subject: Subject,
     version: Option<String>,
     #[serde(default)]
-    params: BTreeMap<String, Parameter>,
-    metrics: BTreeMap<String, MetricFields>,
+    params: SortedMap<String, Parameter>,
+    metrics: SortedMap<String, MetricFields>,
 }
 
 #[derive(Deserialize)]
@@ -209,7 +209,7 @@ fn limit(one: Limit) -> Limit {
 
 fn arm(one: ArmFields) -> Result<Arm, ImportError> {
     let name = clean(&one.name);
-    let mut figures = BTreeMap::new();
+    let mut figures = SortedMap::new();
     for (key, metric) in one.metrics {
         let figure = match metric {
             MetricFields::Absent { absent } => Figure::Absent { absent },

@@ -3,8 +3,8 @@
 use super::figures::{add, add_own};
 use super::{ImportError, Imported, case, clean};
 use scruple_core::metric::Quality;
+use scruple_core::sorting::SortedMap;
 use scruple_core::unit::Unit;
-use std::collections::BTreeMap;
 
 /// The columns that weigh may write.
 const COLUMNS: [&str; 7] = ["Case", "Allocated", "GCs", "Live", "Check", "Max", "MaxOS"];
@@ -70,7 +70,7 @@ fn row(line: &str, head: &[&str], groups: &[(usize, &str)], imported: &mut Impor
     let label = cell("Case").unwrap_or_default();
     let mut path: Vec<&str> = groups.iter().map(|(_, title)| *title).collect();
     path.push(label);
-    let mut arm = case(&path.join("/"), &["weigh"], BTreeMap::new());
+    let mut arm = case(&path.join("/"), &["weigh"], SortedMap::new());
     for (column, key, quality) in [
         ("Allocated", "alloc.bytes", Quality::Exact),
         ("GCs", "gc.count", Quality::Exact),

@@ -3,8 +3,8 @@
 use super::super::super::plan::RequestOrder;
 use super::super::super::request::{AnswerCheck, Request};
 use super::super::{Model, Take};
+use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
@@ -15,7 +15,7 @@ pub(super) struct RequestFile {
     #[serde(default)]
     pub(super) order: RequestOrder,
     #[serde(default)]
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: SortedMap<String, String>,
     pub(super) redirects: Option<u32>,
     pub(super) cookies: Option<bool>,
     pub(super) think: Option<Spanned<ThinkTime>>,
@@ -29,7 +29,7 @@ pub(super) struct RequestFile {
     pub(super) data: Vec<Spanned<DataEntry>>,
     pub(super) abort: Option<Spanned<AbortEntry>>,
     #[serde(default)]
-    pub(super) limits: BTreeMap<String, Spanned<Vec<String>>>,
+    pub(super) limits: SortedMap<String, Spanned<Vec<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -98,7 +98,7 @@ pub(super) struct RequestEntry {
     method: String,
     path: String,
     #[serde(default)]
-    headers: BTreeMap<String, String>,
+    headers: SortedMap<String, String>,
     pub(super) body: Option<String>,
     body_file: Option<PathBuf>,
     #[serde(default = "one")]
@@ -106,7 +106,7 @@ pub(super) struct RequestEntry {
     #[serde(default)]
     check: AnswerCheck,
     #[serde(default)]
-    pub(super) capture: BTreeMap<String, CaptureEntry>,
+    pub(super) capture: SortedMap<String, CaptureEntry>,
     pub(super) think: Option<ThinkTime>,
 }
 
@@ -128,7 +128,7 @@ impl RequestEntry {
     /// The request as written, with its placeholders, and with the headers that all requests have.
     pub(super) fn request(
         &self,
-        inherited: &BTreeMap<String, String>,
+        inherited: &SortedMap<String, String>,
         folder: &Path,
     ) -> Result<Request, String> {
         let name = self.name.clone().unwrap_or_else(|| format!("{} {}", self.method, self.path));

@@ -5,11 +5,10 @@ use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, harmless_name};
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
 use scruple_measure::load::cost::sampled::SampledTime;
-use std::collections::BTreeMap;
 
 /// The largest number of functions that are shown.
 const MOST: usize = 250;
@@ -160,7 +159,7 @@ fn sampled(found: &SampledTime, title: &str, parts: &mut Vec<SectionPart>) {
     table(lines.collect(), &head, title, parts);
 }
 
-fn system_calls(calls: &BTreeMap<String, f64>, label: String) -> Table {
+fn system_calls(calls: &SortedMap<String, f64>, label: String) -> Table {
     let mut each: Vec<(&String, &f64)> = calls.iter().collect();
     sorting::by(&mut each, |one, other| other.1.total_cmp(one.1));
     let row = |(call, count): (&String, &f64)| {

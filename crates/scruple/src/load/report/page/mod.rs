@@ -7,8 +7,8 @@ mod requests;
 use super::search;
 use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::Section;
+use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{LoadCourse, LoadSlice};
-use std::collections::BTreeMap;
 
 /// Returns the course of a server, which is stored.
 pub fn course(server: &ServerResults, loads: &Loads) -> LoadCourse {
@@ -45,7 +45,7 @@ pub fn course(server: &ServerResults, loads: &Loads) -> LoadCourse {
 
 /// Counts response times by their class.
 fn classes(each: &[(u64, u64)]) -> Vec<(i32, u64)> {
-    let mut counts: BTreeMap<i32, u64> = BTreeMap::new();
+    let mut counts: SortedMap<i32, u64> = SortedMap::new();
     for (response, count) in each {
         *counts.entry(LoadSlice::class(*response)).or_default() += count;
     }

@@ -2,9 +2,9 @@
 
 use super::{SeriesValue, Values, in_base_unit};
 use crate::store::import::{ImportError, clean};
+use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
-use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct Results {
@@ -13,7 +13,7 @@ struct Results {
     env_name: Option<String>,
     #[serde(default)]
     result_columns: Vec<String>,
-    results: BTreeMap<String, Json>,
+    results: SortedMap<String, Json>,
 }
 
 /// Whether a text is a result file of asv.

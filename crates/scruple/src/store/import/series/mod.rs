@@ -18,10 +18,10 @@ use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Terms};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// A value of a series.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,7 +47,7 @@ pub struct Values {
     pub values: Vec<SeriesValue>,
     /// Sentences that say what was left out, and why, each with the versions of which that is true; without versions it
     /// is true of all.
-    pub left_out: BTreeMap<String, BTreeSet<String>>,
+    pub left_out: SortedMap<String, BTreeSet<String>>,
 }
 
 /// Converts a number to the base unit of its quantity: times to nanoseconds, sizes to bytes.
@@ -124,7 +124,7 @@ pub fn history(
         return Err(ImportError::at("the whole text", "it has no values"));
     }
     let mut versions: Vec<(String, Option<i64>)> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: SortedMap<&str, usize> = SortedMap::new();
     for value in &values {
         let place = *places.entry(&value.version).or_insert_with(|| {
             versions.push((clean(&value.version), value.time));
@@ -156,7 +156,7 @@ pub fn history(
         let before: Vec<String> =
             place.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
         let version = Version { time: time.unwrap_or(0), ..Version::built(id.clone(), before) };
-        StoredVersion { version, artefacts: None, counted: 0, outputs: BTreeMap::new() }
+        StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() }
     };
     let entries: Vec<StoredVersion> = versions.iter().enumerate().map(entry).collect();
     let range = format!("{}..{}", ids[0], ids[ids.len() - 1]);
@@ -177,8 +177,8 @@ pub fn history(
 /// by side.
 fn arms(values: &[SeriesValue]) -> Result<Vec<Arm>, ImportError> {
     let mut arms: Vec<Arm> = Vec::new();
-    let mut places: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let mut units: BTreeMap<(&str, String), &Unit> = BTreeMap::new();
+    let mut places: SortedMap<(&str, &str), usize> = SortedMap::new();
+    let mut units: SortedMap<(&str, String), &Unit> = SortedMap::new();
     for (block, value) in values.iter().enumerate() {
         let key = key(&value.metric);
         let known = *units.entry((&value.subject, key.clone())).or_insert(&value.unit);

@@ -1,11 +1,15 @@
-//! Stable sorting, and sorted collections, with one copy of the sorting code for all types.
+//! Stable sorting, and sorted collections, with few copies of their code.
 //!
-//! The standard library compiles 5 KB of machine code for each type and each comparison that is sorted stably, and for
-//! each type that is collected into a sorted map or set. In this program that was a tenth of the machine code. Vectors
-//! whose equal elements cannot be distinguished are sorted by `sort_unstable`.
+//! The standard library compiles 5 KB of machine code for each type and each comparison that is sorted stably, for each
+//! type that is collected into a sorted set, and for each type of a sorted map. In this program that was a sixth of the
+//! machine code. Vectors whose equal elements cannot be distinguished are sorted by `sort_unstable`.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+
+pub use sorted_map::{MapEntry, SortedMap};
+
+mod sorted_map;
 
 /// Sorts by a comparison. Elements that compare as equal keep their order.
 pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -16,15 +20,6 @@ pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
 /// Sorts by a key. Elements with equal keys keep their order.
 pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
     by(items, |one, other| key(one).cmp(&key(other)));
-}
-
-/// Collects pairs into a sorted map. Of several pairs with one key, the last one counts.
-pub fn map<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
-    let mut map = BTreeMap::new();
-    pairs.into_iter().for_each(|(key, value)| {
-        map.insert(key, value);
-    });
-    map
 }
 
 /// Collects elements into a sorted set.
@@ -76,9 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_values_of_a_key_counts() {
-        let pairs = [("b", 1), ("a", 2), ("b", 3)];
-        assert_eq!(map(pairs), pairs.into_iter().collect());
+    fn a_set_holds_each_element_once() {
         assert_eq!(set(["b", "a", "b"]), BTreeSet::from(["a", "b"]));
     }
 }
