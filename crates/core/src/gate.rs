@@ -105,7 +105,7 @@ fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {
 fn lost(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
     let mut pairs: Vec<(&str, &str)> =
         judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
-    pairs.sort_unstable();
+    sorting::ascending(&mut pairs);
     pairs.dedup();
     let mut found = Vec::new();
     for (reference, arm) in pairs {

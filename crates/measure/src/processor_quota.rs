@@ -4,6 +4,7 @@
 //! program is to blame. Documentation of the kernel: `cgroup-v2.rst` (`cpu.max`, `cpu.stat`) and `sched-bwc.rst` for
 //! version 1.
 
+use scruple_core::sorting;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -75,7 +76,7 @@ fn below(root: &Path, groups: &str) -> Vec<(PathBuf, Quota)> {
             found.extend(groups.filter_map(|group| Some((group.to_owned(), quota(group)?))));
         }
     }
-    found.sort_by(|one, other| one.0.cmp(&other.0));
+    sorting::by(&mut found, |one, other| one.0.cmp(&other.0));
     found.dedup_by(|one, other| one.0 == other.0);
     found
 }

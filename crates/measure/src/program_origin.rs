@@ -130,7 +130,7 @@ fn places() -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "conf"))
         .collect();
-    files.sort_unstable();
+    sorting::ascending(&mut files);
     for file in files {
         let text = fs::read_to_string(file).unwrap_or_default();
         found.extend(text.lines().map(str::trim).filter(|line| line.starts_with('/')).map(PathBuf::from));

@@ -1,5 +1,6 @@
 //! The smallest noise of a series whose values come in steps, such as ticks of a clock.
 
+use crate::sorting;
 use crate::stats::quantile::sorted;
 
 /// Returns the smallest difference between distinct values that may be noise; 0 if there is none. Where most values are
@@ -9,7 +10,7 @@ pub(super) fn least_step(values: &[f64], error: f64) -> f64 {
     let mut distinct = sorted(values);
     distinct.dedup();
     let mut pairs: Vec<[f64; 2]> = distinct.windows(2).map(|pair| [pair[0], pair[1]]).collect();
-    pairs.sort_by(|one, other| (one[1] - one[0]).total_cmp(&(other[1] - other[0])));
+    sorting::by(&mut pairs, |one, other| (one[1] - one[0]).total_cmp(&(other[1] - other[0])));
     let few = distinct.len() * 2 <= values.len();
     let may_be_noise = |[low, _]: &&[f64; 2]| {
         let above: Vec<bool> = values.iter().map(|value| value > low).collect();

@@ -12,6 +12,7 @@
 use super::Count;
 use super::matching::Key;
 use super::merged::{ContextSums, MergedNode};
+use crate::sorting;
 use std::collections::HashMap;
 
 /// A part of the difference of two trees, summed over contexts.
@@ -115,7 +116,7 @@ pub fn decompose(
         same_code,
     };
     let mut pieces: Vec<DifferencePiece> = pieces.into_iter().map(piece).collect();
-    pieces.sort_unstable_by_key(|piece| (piece.owner, piece.site, piece.what, piece.same_code));
+    sorting::by_key(&mut pieces, |piece| (piece.owner, piece.site, piece.what, piece.same_code));
     pieces
 }
 

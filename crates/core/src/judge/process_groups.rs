@@ -1,6 +1,7 @@
 //! Finds cases whose processes fall into two groups, such as two ways in which a just-in-time compiler compiled them.
 
 use super::bench_cases::{self, ProcessReadings};
+use crate::sorting;
 use crate::stats::quantile::median;
 use crate::subject::Arm;
 
@@ -35,7 +36,7 @@ impl Groups {
     /// The groups among processes, each given as its net and its raw cost. The processes are split at the largest gap
     /// between neighbouring nets.
     fn of_costs(mut processes: Vec<(f64, f64)>) -> Option<Groups> {
-        processes.sort_by(|one, other| one.0.total_cmp(&other.0));
+        sorting::by(&mut processes, |one, other| one.0.total_cmp(&other.0));
         let gap = |at: usize| processes[at].0 - processes[at - 1].0;
         let split = (1..processes.len()).max_by(|one, other| gap(*one).total_cmp(&gap(*other)))?;
         let (low, high) = processes.split_at(split);

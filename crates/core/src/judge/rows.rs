@@ -8,6 +8,7 @@ use crate::evidence::{Evidence, Readings, Replicate};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
 use crate::sample::Sample;
+use crate::sorting;
 use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
@@ -23,7 +24,7 @@ use crate::verdict::{self, Comparison};
 /// twin of the reference, no margin is narrower than the difference that the twin showed.
 pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
-    keys.sort_unstable();
+    sorting::ascending(&mut keys);
     keys.dedup();
     // The parameters of a batch are not figures of the case.
     keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));

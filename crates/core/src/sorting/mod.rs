@@ -17,6 +17,11 @@ pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     move_to(items, places);
 }
 
+/// Sorts in ascending order.
+pub fn ascending<T: Ord>(items: &mut [T]) {
+    by(items, T::cmp);
+}
+
 /// Sorts by a key. Elements with equal keys keep their order.
 pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
     by(items, |one, other| key(one).cmp(&key(other)));

@@ -4,7 +4,7 @@
 use super::demangle::demangle;
 use super::machine_code::Fnv;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
-use scruple_core::sorting::SortedMap;
+use scruple_core::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 
@@ -42,7 +42,7 @@ impl Data {
             .filter(|section| is_data(section.kind(), section.name().unwrap_or_default()))
             .filter_map(|section| Some((section.address(), section.data().ok()?.to_vec())))
             .collect();
-        sections.sort_unstable();
+        sorting::ascending(&mut sections);
         for (address, bytes) in &mut sections {
             let before = (WORD as u64 - *address % WORD as u64) % WORD as u64;
             for word in bytes.get_mut(before as usize..).unwrap_or_default().chunks_exact_mut(WORD) {
@@ -93,7 +93,7 @@ impl Data {
         let others = renamed(other, self);
         let differs = |(name, value): &(String, u64)| others.get(name).is_some_and(|one| one != value);
         names.extend(renamed(self, other).into_iter().filter(differs).map(|(name, _)| name));
-        names.sort_unstable();
+        sorting::ascending(&mut names);
         names
     }
 }

@@ -8,6 +8,7 @@ use super::profile::{
     End, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, Profiles, RecursiveCalls,
     SeenEffect,
 };
+use scruple_core::sorting;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
             _ => {}
         }
     }
-    files.sort_unstable();
+    sorting::ascending(&mut files);
     for (_, part, path) in files {
         let bytes = fs::read(&path).map_err(|source| CalltreeError::Folder { path: path.clone(), source })?;
         let mut profile = parse(&String::from_utf8_lossy(&bytes))

@@ -7,6 +7,7 @@ use super::profile::Profiles;
 use super::reader;
 use crate::callgrind;
 use crate::launcher::Launch;
+use scruple_core::sorting;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -208,10 +209,10 @@ impl CalltreeSession {
             all.add(&profile);
             profiles.processes.push(flat::of(&profile, &text));
         }
-        profiles.processes.sort_by_key(|process| process.process);
+        sorting::by_key(&mut profiles.processes, |process| process.process);
         let mut commands: Vec<&[String]> =
             profiles.processes.iter().map(|one| one.words.as_slice()).collect();
-        commands.sort_unstable();
+        sorting::ascending(&mut commands);
         if let Some(two) = commands.windows(2).find(|two| two[0] == two[1]) {
             let program = two[0].join(" ").escape_debug().to_string();
             return Err(CalltreeError::Forked { program, by: by.name() });

@@ -3,6 +3,7 @@
 //! Every counted program could write to the file, so nothing in it is trusted: lengths are bounded by what was read,
 //! sums saturate, and an impossible number is an error or 0, never a panic.
 
+use scruple_core::sorting;
 use std::collections::HashMap;
 
 use super::sites::{MOST_PIECES, PIECE, SiteSampling};
@@ -113,7 +114,7 @@ fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePe
         return None;
     }
     // Each thread that ran at the time of the peak may have had an unsettled batch.
-    slots.sort_unstable_by(|a, b| b.cmp(a));
+    sorting::by(&mut slots, |a, b| b.cmp(a));
     let threads: u64 = slots.iter().take(at_once as usize).sum();
     let peak = largest.peak.max(u64::try_from(settled).unwrap_or(0));
     Some(TreePeak { peak, error: threads.saturating_sub(1).saturating_mul(BATCH) })

@@ -3,6 +3,7 @@
 use crate::launcher::Launch;
 use crate::program::Program;
 use crate::runtimes::ghc;
+use scruple_core::sorting;
 use std::ffi::{OsStr, OsString};
 
 /// Variables that programs need to work normally. They are kept.
@@ -67,7 +68,7 @@ pub fn steady(launch: &mut Launch) {
         add_word(&mut env, "GHCRTS", " ", "-V", "0");
     }
     replace(&mut env, "PWD", launch.folder.clone().into());
-    env.sort_unstable();
+    sorting::ascending(&mut env);
     launch.env = env;
     place_stack(launch);
 }

@@ -10,6 +10,7 @@ use super::shared::Ended;
 use super::stalls;
 use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder, SlowRequest};
 use super::{backlog, find_doubts, warm_up};
+use scruple_core::sorting;
 
 /// The record of one thread.
 pub(crate) struct ThreadResult {
@@ -252,7 +253,7 @@ fn slowest(recorders: &[&Recorder], start: u64) -> Vec<SlowRequest> {
             done: slow.0.done - start.min(slow.0.done),
         })
         .collect();
-    all.sort_unstable_by(|left, right| right.cmp(left));
+    sorting::by(&mut all, |left, right| right.cmp(left));
     all
 }
 

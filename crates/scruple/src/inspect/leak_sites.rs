@@ -6,6 +6,7 @@ use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::Progress;
 use crate::progress::in_words;
+use scruple_core::sorting;
 use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_measure::allocation_sites::{MemoryBlocks, SiteFrame};
 use scruple_measure::calltree::ChosenTool;
@@ -176,7 +177,7 @@ fn chosen(
     affordable: Duration,
 ) -> Result<ChosenSizes<'_>, String> {
     let mut order: Vec<&SizedCommand> = sizes.iter().collect();
-    order.sort_by(|a, b| a.size.total_cmp(&b.size));
+    sorting::by(&mut order, |a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
     let expected = |sized: &SizedCommand| sized.wall * slower + START;
     let mut dear = None;

@@ -10,6 +10,7 @@ use crate::profile;
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::{output, page};
+use scruple_core::sorting;
 use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
 use scruple_measure::calltree::{ChosenTool, CountDetail, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
@@ -87,7 +88,7 @@ pub fn exact(
     if processes.is_empty() {
         return Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {}", why_none(job)) });
     }
-    processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
+    sorting::by_key(&mut processes, |sites| std::cmp::Reverse(sites.total.at_peak.bytes));
     let runtime = remark_of_runtimes(job, &processes);
     let remarks = runtime.into_iter().chain(remark_of_orphans(profiles.left_behind)).collect();
     Ok(CommandSites { title: job.name.clone(), processes, remarks })
@@ -124,7 +125,7 @@ pub fn sampled(
     if processes.is_empty() {
         return Err(Fault { code: Code::Unknown, message: cannot("it allocated nothing with malloc") });
     }
-    processes.sort_by_key(|sites| std::cmp::Reverse(sites.total.at_peak.bytes));
+    sorting::by_key(&mut processes, |sites| std::cmp::Reverse(sites.total.at_peak.bytes));
     let missing = recorded.missing.iter().map(|what| format!("Not counted: {what}."));
     let seed = format!("The samples are those of --seed={}.", sampling.seed);
     let seed = (sampling.mean > 1).then_some(seed);

@@ -6,6 +6,7 @@
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, OwnCost, PROGRAM};
+use scruple_core::sorting;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -28,7 +29,7 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
             _ => {}
         }
     }
-    files.sort_unstable();
+    sorting::ascending(&mut files);
     let mut builder = CountsBuilder::new(language);
     for file in files {
         counts.partial += usize::from(builder.add(&text_of(&file)?)?);

@@ -80,7 +80,7 @@ pub(super) fn read(folder: &Path) -> Result<ScriptCounts, String> {
     let listed = fs::read_dir(folder).map_err(|error| error.to_string())?;
     let mut files: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
     files.retain(|file| file.extension().and_then(OsStr::to_str) == Some("json"));
-    files.sort_unstable();
+    sorting::ascending(&mut files);
     let mut builder = CoverageBuilder {
         side: empty_side(Language::JavaScript),
         functions: HashMap::new(),

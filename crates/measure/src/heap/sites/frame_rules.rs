@@ -12,6 +12,7 @@ use gimli::{
     UnwindSection, Value,
 };
 use object::{File, Object, ObjectSection};
+use scruple_core::sorting;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -92,7 +93,7 @@ impl FrameRules {
         let mut entries = Vec::new();
         list(&main, &bases, false, &mut entries);
         list(&debug, &bases, true, &mut entries);
-        entries.sort_by_key(|entry| (entry.begin, entry.debug));
+        sorting::by_key(&mut entries, |entry| (entry.begin, entry.debug));
         let context = UnwindContext::new();
         FrameRules { bases, main, debug, entries, context, known: HashMap::new() }
     }

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::history::schedule::ParallelWork;
 use crate::store::StoredVersion;
 use scruple_core::history::VersionState;
-use scruple_core::sorting::SortedMap;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::stats::nodes;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ impl UnitPlan<'_> {
             }
         }
         ahead.builds.extend(gone);
-        ahead.builds.sort_unstable();
+        sorting::ascending(&mut ahead.builds);
         ahead.builds.dedup();
         Ok(())
     }

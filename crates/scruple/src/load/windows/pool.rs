@@ -1,6 +1,7 @@
 //! Merges turns: the distribution of all requests that count, and separately the parts that do not.
 
 use scruple_core::knee::BEHIND;
+use scruple_core::sorting;
 use scruple_measure::load::{
     Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, RequestCounts, RequestKind, RequestTimes,
     RowOf, RunPart, SlowRequest, Stall,
@@ -109,7 +110,7 @@ impl Pool {
         for (load, counts) in turns {
             pool.add(load, counts);
         }
-        pool.slowest.sort_unstable_by(|left, right| right.cmp(left));
+        sorting::by(&mut pool.slowest, |left, right| right.cmp(left));
         pool.slowest.truncate(SLOWEST);
         pool
     }
