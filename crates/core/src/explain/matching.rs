@@ -43,8 +43,8 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and name, where a file may be in another folder or have another name, then by the name without template
-    /// arguments, then by the similarity of code, callers, calls and name.
+    /// Matches functions by file and name, where a file may be in another folder or have another name, then by the name
+    /// without template arguments, then by the similarity of code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group();
@@ -216,32 +216,55 @@ fn moved_modules<'a>(first: &'a Tree, second: &'a Tree) -> SortedMap<&'a str, &'
         (nearest(earlier, &come)? == *path).then_some((*path, earlier))
     };
     let mut moved: SortedMap<&str, &str> = SortedMap::from_iter(come.iter().filter_map(pair));
-    let names = |tree: &'a Tree, module: &str| -> BTreeSet<&'a str> {
-        let of_module = tree.functions.iter().filter(|function| function.module == module);
-        sorting::set(of_module.map(|function| function.name.as_str()).filter(|name| !name.is_empty()))
+    let known = sorting::set(moved.iter().flat_map(|(later, earlier)| [*later, *earlier]));
+    let unknown = |modules: &[&'a str]| -> Vec<&'a str> {
+        modules.iter().copied().filter(|module| !known.contains(module)).collect()
     };
+    moved.extend(renamed_modules((first, &unknown(&gone)), (second, &unknown(&come))));
+    moved
+}
+
+/// Returns pairs of a file of the second tree and a file of the first one if most of their functions have the same names,
+/// those with the most such functions first.
+fn renamed_modules<'a>(
+    (first, gone): (&'a Tree, &[&'a str]),
+    (second, come): (&'a Tree, &[&'a str]),
+) -> Vec<(&'a str, &'a str)> {
+    let of_new = names_by_module(second, come);
+    let own = |name: &&&str| !STARTUP.contains(*name);
     let mut scored = Vec::new();
-    let is_old_free = |name: &&&str| !moved.values().any(|earlier| earlier == *name);
-    for earlier in gone.iter().filter(is_old_free) {
-        let of_old = names(first, earlier);
-        for later in come.iter().filter(|later| !moved.contains_key(*later)) {
-            let of_new = names(second, later);
-            let own = |name: &&&str| !STARTUP.contains(*name);
-            let shared = of_old.intersection(&of_new).filter(own).count();
-            let fewest = of_old.iter().filter(own).count().min(of_new.iter().filter(own).count());
+    for (earlier, old) in &names_by_module(first, gone) {
+        for (later, new) in &of_new {
+            let shared = old.intersection(new).filter(own).count();
+            let fewest = old.iter().filter(own).count().min(new.iter().filter(own).count());
             let share = shared as f64 / fewest.max(1) as f64;
-            if of_old.contains("main") && of_old == of_new || shared > 1 && share >= SHARED {
+            if old.contains("main") && old == new || shared > 1 && share >= SHARED {
                 scored.push((shared, *earlier, *later));
             }
         }
     }
     sorting::by(&mut scored, |a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    let mut taken = BTreeSet::new();
+    let mut pairs = Vec::new();
     for (_, earlier, later) in scored {
-        if !moved.contains_key(later) && !moved.values().any(|known| *known == earlier) {
-            moved.insert(later, earlier);
+        if !taken.contains(earlier) && !taken.contains(later) {
+            taken.extend([earlier, later]);
+            pairs.push((later, earlier));
         }
     }
-    moved
+    pairs
+}
+
+/// Returns the names of the functions of each of these files.
+fn names_by_module<'a>(tree: &'a Tree, modules: &[&'a str]) -> SortedMap<&'a str, BTreeSet<&'a str>> {
+    let mut names: SortedMap<&str, BTreeSet<&str>> =
+        modules.iter().map(|module| (*module, BTreeSet::new())).collect();
+    for function in tree.functions.iter().filter(|function| !function.name.is_empty()) {
+        if let Some(of_module) = names.get_mut(function.module.as_str()) {
+            of_module.insert(&function.name);
+        }
+    }
+    names
 }
 
 /// The number of parts with which both paths end.
