@@ -18,6 +18,7 @@ pub mod launch_shares;
 pub mod limit;
 pub mod memory_map;
 pub mod metric;
+pub mod nearest_word;
 pub mod number_map;
 pub mod per_request;
 pub mod protocol;

@@ -7,13 +7,13 @@
 mod declaration;
 mod defaults;
 mod kinds;
-mod nearest;
 mod served;
+mod suggestion;
 
 pub use declaration::Metric;
 pub use defaults::DEFAULT_METRICS;
 pub use kinds::{Better, Pass, Quality};
-pub use nearest::{edit_distance, nearest, suggestion};
+pub use suggestion::suggestion;
 
 use crate::unit::Unit;
 use std::borrow::Cow;

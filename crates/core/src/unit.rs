@@ -1,4 +1,4 @@
-//! Units, and the only code that formats numbers.
+//! Units, and the only code that formats numbers with units and parses them.
 
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

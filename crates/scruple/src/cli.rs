@@ -21,6 +21,7 @@ use crate::trend::args::TrendArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
+use scruple_core::nearest_word::nearest;
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -164,7 +165,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             let unanswered = error.get(ContextKind::SuggestedSubcommand).is_none();
             let part = word.and_then(|word| Some(format!("‘{} {word}’ is a command", with_part(word)?)));
             part.or_else(|| {
-                let verb = word.filter(|_| unanswered).and_then(nearest_verb)?;
+                // The parser has suggestions only for longer words.
+                let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
+                let verb = nearest(word.filter(|_| unanswered)?, verbs)?;
                 Some(format!("the most similar command is ‘{verb}’"))
             })
         }
@@ -182,30 +185,6 @@ fn with_part(word: &str) -> Option<String> {
     let command = Cli::command();
     let mut verbs = command.get_subcommands().filter(|verb| verb.find_subcommand(word).is_some());
     verbs.next().map(|verb| verb.get_name().to_owned())
-}
-
-/// The verb that a misspelt word most probably stands for: at most half of its letters differ. The parser has
-/// suggestions only for longer words.
-fn nearest_verb(word: &str) -> Option<&'static str> {
-    let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
-    let near = verbs.map(|verb| (edits(word, verb), verb)).filter(|(edits, verb)| edits * 2 <= verb.len());
-    near.min_by_key(|(edits, _)| *edits).map(|(_, verb)| verb)
-}
-
-/// The number of letters to insert, delete or replace to make one word of another (Levenshtein, "Binary codes capable
-/// of correcting deletions, insertions, and reversals" (1966)).
-fn edits(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 /// Whether an error is about the variable of `--store`, and not about the option itself.

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;
-use scruple_core::metric::nearest;
+use scruple_core::nearest_word::nearest;
 use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};

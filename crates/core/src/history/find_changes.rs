@@ -19,7 +19,8 @@ mod steps;
 mod version_groups;
 
 use super::{Graph, History, Judgement, Point, Series};
-use crate::stats::quantile::{median, median_interval};
+use crate::stats::median_interval::median_interval;
+use crate::stats::quantile::median;
 use crate::stats::{Interval, false_discovery};
 use classify::SeriesVersions;
 use gather::{GatheredSeries, SameArtefacts};
@@ -40,18 +41,19 @@ pub fn find_changes(history: &History) -> Judgement {
     let gathered = gather::gather(history, &artefacts);
     // Half the margin, within which a difference does not matter: what the code layout of a build may change.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
-    let error = if history.run.provenance.tool.is_some() { ERROR_OF_GIVEN } else { ERROR };
     let found: Vec<JudgedSeries> =
-        gathered.iter().map(|one| noisy::judged(&graph, one, error, least)).collect();
+        gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();
     let tests = found.iter().map(JudgedSeries::tests).sum();
-    let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR).min(error);
-    // A series without a change at the laxer error has none at the stricter one.
+    let most = if history.run.provenance.tool.is_some() { ERROR_OF_GIVEN } else { ERROR };
+    let stricter = false_discovery::bound(&probabilities(&found), tests, ERROR).min(most);
+    // A series without a change at the laxer error has none at the stricter one, but perhaps a slow drift.
     let mut judged: Vec<JudgedSeries> = gathered
         .iter()
         .zip(found)
-        .map(|(one, judged)| match judged.is_final(one) {
-            true => judged.at(stricter),
-            false => noisy::judged(&graph, one, stricter, least),
+        .map(|(one, judged)| match (judged.is_final(one), judged.is_unchanged()) {
+            (true, _) => judged.at(stricter),
+            (false, true) => judged.with_detectable_of(&noisy::judged(&graph, one, stricter, least)),
+            (false, false) => noisy::judged(&graph, one, stricter, least),
         })
         .collect();
     adjust(&mut judged, tests);

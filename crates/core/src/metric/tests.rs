@@ -24,5 +24,4 @@ fn a_family_names_its_members_only() {
 fn a_typing_mistake_finds_its_neighbour() {
     assert!(suggestion("time.cpuu", &[]).contains("‘time.cpu’"));
     assert!(suggestion("maloc.bytes", &[]).contains("‘malloc.bytes’"));
-    assert_eq!(edit_distance("kitten", "sitting"), 3);
 }

@@ -9,9 +9,10 @@
 use serde::Serialize;
 
 use super::Interval;
+use super::median_interval::median_interval;
 use super::normal;
 use super::processes::FEWEST;
-use super::quantile::{median, median_in_place, median_interval, quantile, sorted};
+use super::quantile::{median, median_in_place, quantile, sorted};
 use super::rng::Pcg;
 use super::summary::sd;
 

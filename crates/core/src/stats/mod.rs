@@ -8,6 +8,7 @@ pub mod false_discovery;
 pub mod growth;
 pub mod holm;
 pub mod leak;
+pub mod median_interval;
 pub mod nodes;
 pub mod ols;
 pub mod outlier;

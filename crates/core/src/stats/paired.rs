@@ -10,7 +10,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Interval;
-use super::quantile::{median, median_interval, sorted};
+use super::median_interval::median_interval;
+use super::quantile::{median, sorted};
 use super::ranks::{self, hodges_lehmann, signed_rank_interval};
 
 /// With fewer blocks the median is used, since the signed-rank test assumes a symmetry that cannot be checked yet.

@@ -5,9 +5,10 @@
 //! Wilcoxon signed-rank and Mann-Whitney tests. The intervals are closed, so ties make them cover more often.
 
 use super::Interval;
+use super::median_interval::tail_of;
 use super::normal;
 use super::pair_order_statistics::{Differences, Walsh, kth};
-use super::quantile::{sorted, tail_of};
+use super::quantile::sorted;
 
 /// Up to this many readings (per arm on average) the exact null distribution is used. Beyond, the normal approximation
 /// with continuity correction is used, whose level is wrong by less than 0.001.

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::Interval;
 use super::bootstrap;
+use super::median_interval::median_interval;
 use super::paired::{Why, blocks_needed};
-use super::quantile::{median, median_interval};
+use super::quantile::median;
 
 /// A cost without that of the harness, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -11,7 +11,7 @@ use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::Interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
-use scruple_core::stats::{bootstrap, growth, ols, paired, power, quantile, tare};
+use scruple_core::stats::{bootstrap, growth, median_interval, ols, paired, power, quantile, tare};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, NoisyRow, Verdict, compare_many, compare_noisy};
 
@@ -190,7 +190,8 @@ fn medians(tries: u64) {
     for n in [6, 11, 25, 100] {
         let held = share(tries, 81, |pcg| {
             let readings: Vec<f64> = (0..n).map(|_| -(1.0 - pcg.unit()).ln()).collect();
-            quantile::median_interval(&readings, 0.95).is_some_and(|i| i.contains(std::f64::consts::LN_2))
+            median_interval::median_interval(&readings, 0.95)
+                .is_some_and(|i| i.contains(std::f64::consts::LN_2))
         });
         println!("median of {n} exponential readings: the interval holds in {:.1} %", 100.0 * held);
         assert!(held >= 0.93, "{n}: {held}");
@@ -235,7 +236,8 @@ fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
     let mut pooled = 0.0;
     let held = share(150, 88, |pcg| {
         let groups = processes(pcg, 5, 30, 0.003, 0.02);
-        let plain = quantile::median_interval(&groups.concat(), 0.95).is_some_and(|i| i.contains(100.0));
+        let plain =
+            median_interval::median_interval(&groups.concat(), 0.95).is_some_and(|i| i.contains(100.0));
         pooled += f64::from(u8::from(plain)) / 150.0;
         let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("five processes");
         found.interval.contains(100.0)

@@ -5,8 +5,8 @@ use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::limit::{self, Kept, Limit, LimitedValue};
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
+use scruple_core::stats::median_interval::median_interval;
 use scruple_core::stats::paired;
-use scruple_core::stats::quantile::median_interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::verdict::Verdict;
 

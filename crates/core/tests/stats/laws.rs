@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use scruple_core::changepoint::{SeriesOptions, noisy};
+use scruple_core::stats::median_interval::median_interval;
 use scruple_core::stats::paired::Why;
-use scruple_core::stats::quantile::{median, median_interval, quantile, sorted};
+use scruple_core::stats::quantile::{median, quantile, sorted};
 use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
 use scruple_core::verdict::{Comparison, Verdict, compare_exact, compare_noisy, compare_unpaired};
 

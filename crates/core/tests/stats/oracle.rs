@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use scruple_core::stats::growth::{self, GrowthForm};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::{Summary, mean, sd};
-use scruple_core::stats::{bootstrap, holm, ols, outlier, quantile, ranks};
+use scruple_core::stats::{bootstrap, holm, median_interval, ols, outlier, quantile, ranks};
 use serde_json::Value;
 
 static REFERENCE: LazyLock<Value> = LazyLock::new(|| {
@@ -77,7 +77,7 @@ fn summaries_agree_with_numpy() {
 fn quantile_intervals_take_the_ranks_that_exact_fractions_give() {
     for case in cases("quantile_intervals") {
         let readings: Vec<f64> = (1..=count(&case["n"])).map(|rank| rank as f64).collect();
-        let found = quantile::quantile_interval(&readings, number(&case["p"]), number(&case["level"]));
+        let found = median_interval::quantile_interval(&readings, number(&case["p"]), number(&case["level"]));
         match (found, case["low"].as_f64()) {
             (None, None) => {}
             (Some(found), Some(low)) => {

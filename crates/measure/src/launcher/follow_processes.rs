@@ -7,8 +7,8 @@
 
 use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
+use super::launcher_process::TreeWatch;
 use super::peak_memory::{BLUR, keep_peak, note_peak, own_mark};
-use super::server::TreeWatch;
 use super::spawn;
 use crate::launcher::{LaunchOptions, PeakMemory};
 use crate::runtimes::ProgramFiles;

@@ -9,9 +9,9 @@ mod follow_processes;
 mod foreign_tracers;
 mod go_processes;
 mod kernel_accounts;
+mod launcher_process;
 mod peak_memory;
 mod request;
-mod server;
 mod spawn;
 mod system_call;
 mod wire;
@@ -62,7 +62,7 @@ impl Launcher {
         match check(unsafe { libc::fork() })? {
             0 => {
                 drop(ours);
-                let code = i32::from(server::serve(theirs.as_fd(), parent).is_err());
+                let code = i32::from(launcher_process::serve(theirs.as_fd(), parent).is_err());
                 // SAFETY: ends the child without running the parent's exit handlers.
                 unsafe { libc::_exit(code) }
             }

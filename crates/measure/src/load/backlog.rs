@@ -57,7 +57,7 @@ pub(super) fn most_behind(least: u64, times: &RequestTimes, parts: &[RunPart], l
 
 #[cfg(test)]
 mod tests {
-    use super::super::delayed::Delayed;
+    use super::super::generator_delays::Delayed;
     use super::super::latencies::Latencies;
     use super::super::result::{RequestCounts, RequestTimes};
     use super::*;

@@ -1,8 +1,8 @@
 //! Finds the doubts about the figures of a run, those about the generator first.
 
-use super::delayed::PUNCTUAL;
 use super::doubt::Doubt;
 use super::failure::Failure;
+use super::generator_delays::PUNCTUAL;
 use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;

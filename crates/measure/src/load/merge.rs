@@ -1,8 +1,8 @@
 //! Merges the threads' records into the result of the run.
 
-use super::delayed::DelayedRecord;
 use super::doubt::Doubt;
 use super::failure::Failures;
+use super::generator_delays::DelayedRecord;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
 use super::result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart};

@@ -1,8 +1,8 @@
 //! The result of a load.
 
-use super::delayed::Delayed;
 use super::doubt::Doubt;
 use super::failure::Failures;
+use super::generator_delays::Delayed;
 use super::latencies::Latencies;
 use super::plan::RowOf;
 use super::shared::Ended;

@@ -1,7 +1,7 @@
 //! The record of one generator thread. Recording allocates no memory, except when the distribution of a row grows.
 
-use super::delayed::DelayedRecord;
 use super::failure::{Failure, Failures};
+use super::generator_delays::DelayedRecord;
 use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};

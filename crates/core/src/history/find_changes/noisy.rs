@@ -52,8 +52,18 @@ impl JudgedSeries {
 
     /// Whether a stricter error leads to the same changes.
     pub fn is_final(&self, gathered: &GatheredSeries) -> bool {
-        let nothing = self.steps.cuts.is_empty() && self.steps.modes.is_none();
-        gathered.exact || gathered.shifting || (nothing && self.steps.power.is_some())
+        gathered.exact || gathered.shifting || (self.is_unchanged() && self.steps.power.is_some())
+    }
+
+    /// Whether neither a change nor two modes were found.
+    pub fn is_unchanged(&self) -> bool {
+        self.steps.cuts.is_empty() && self.steps.modes.is_none()
+    }
+
+    /// Takes the detectable step from a judgement at a stricter error.
+    pub fn with_detectable_of(mut self, stricter: &JudgedSeries) -> JudgedSeries {
+        self.steps.detectable = stricter.steps.detectable;
+        self
     }
 
     /// Adapts a final judgement to a stricter error, which changes only the detectable step.

@@ -1,8 +1,9 @@
 //! Growth of noisy metrics, by least squares in relative error.
 
 use super::super::Interval;
+use super::super::median_interval::median_interval;
 use super::super::normal;
-use super::super::quantile::{median, median_interval};
+use super::super::quantile::median;
 use super::super::ranks::mann_whitney_u;
 use super::{Growth, GrowthForm, NoFit};
 use crate::sorting;

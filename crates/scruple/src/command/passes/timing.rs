@@ -2,8 +2,9 @@
 
 use super::{CommandPasses, RunEffort, Stop};
 use scruple_core::judge;
+use scruple_core::stats::median_interval::median_interval;
 use scruple_core::stats::power;
-use scruple_core::stats::quantile::{median, median_interval};
+use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
