@@ -1,7 +1,6 @@
 //! Which versions of a range descend from which: the order of the list is not the order of descent.
 
 use super::Version;
-use crate::sorting;
 use std::collections::{HashMap, HashSet};
 
 /// The versions of a range and the links between them.
@@ -110,7 +109,7 @@ impl Graph {
                 |one: usize| !nearest.iter().zip(&behind).any(|(&other, has)| other != one && has.has(one));
             nearest = nearest.iter().copied().filter(|&one| keeps(one)).collect();
         }
-        sorting::ascending(&mut between);
+        between.sort_unstable();
         (nearest, between)
     }
 

@@ -148,7 +148,7 @@ impl Binaries {
         }
         let executed = (&a.0.executed[a.1], &b.0.executed[b.1]);
         let mut places: Vec<u64> = executed.0.keys().chain(executed.1.keys()).copied().collect();
-        sorting::ascending(&mut places);
+        places.sort_unstable();
         places.dedup();
         if places.is_empty() {
             return None;

@@ -327,7 +327,7 @@ fn in_order(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
 fn likeness(one: &[u32], other: &[u32]) -> f64 {
     let sorted = |code: &[u32]| {
         let mut code = code.to_vec();
-        sorting::ascending(&mut code);
+        code.sort_unstable();
         code
     };
     let (one, other) = (sorted(one), sorted(other));

@@ -7,7 +7,6 @@ use super::merged_profiles::Side;
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
 use scruple_core::explain::GENERATED;
-use scruple_core::sorting;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -113,7 +112,7 @@ fn of(path: &Path, data: &[u8]) -> Option<FileSymbols> {
             Some((symbol.address(), symbol.address().saturating_add(symbol.size()), name.to_owned()))
         })
         .collect();
-    sorting::ascending(&mut symbols);
+    symbols.sort_unstable();
     symbols.dedup_by_key(|(begin, end, _)| (*begin, *end));
     let lines = debug_file::dwarf(path, &file).and_then(|dwarf| Context::from_dwarf(dwarf).ok());
     Some(FileSymbols { symbols, lines })

@@ -16,13 +16,13 @@ struct CallSum {
 pub struct CallCosts<'a> {
     sides: [&'a Side; 2],
     count: Count,
-    binaries: Binaries,
+    binaries: &'a Binaries,
     by_caller: [HashMap<usize, HashMap<usize, CallSum>>; 2],
 }
 
 impl<'a> CallCosts<'a> {
     /// Adds up the calls in the trees of both sides, for the count of an explanation of these.
-    pub fn of(explanation: &Explanation, sides: [&'a Side; 2]) -> CallCosts<'a> {
+    pub fn of(explanation: &Explanation, sides: [&'a Side; 2], binaries: &'a Binaries) -> CallCosts<'a> {
         let count = explanation.count;
         let [first, second] = sides.map(|side| mean_costs(side, count));
         let mut fixed = [HashMap::new(), HashMap::new()];
@@ -39,7 +39,7 @@ impl<'a> CallCosts<'a> {
             }
         }
         let by_caller = [0, 1].map(|side| by_caller(sides[side], count, &fixed[side]));
-        CallCosts { sides, count, binaries: Binaries::new(), by_caller }
+        CallCosts { sides, count, binaries, by_caller }
     }
 
     /// The cost of what a function of a side calls, by the address of the call. Calls whose target is not known have the
@@ -61,32 +61,25 @@ impl<'a> CallCosts<'a> {
         let is_known = |callee: &usize| callee_of.contains(&Some(*callee));
         let others = callees.iter().filter(|(callee, _)| !is_known(callee)).map(|(_, sum)| *sum);
         let others = others.fold(CallSum::default(), CallSum::with);
-        let unknown: f64 = sites
-            .iter()
-            .zip(&callee_of)
-            .filter(|(_, callee)| callee.is_none())
-            .map(|(site, _)| site.count as f64)
-            .sum();
+        let executions = |counts: &dyn Fn(Option<usize>) -> bool| -> f64 {
+            let sites = sites.iter().zip(&callee_of).filter(|(_, callee)| counts(**callee));
+            sites.map(|(site, _)| site.count as f64).sum()
+        };
+        let unknown = executions(&|callee| callee.is_none());
         let other_cost = if unknown > 0.0 { others.cost / unknown } else { 0.0 };
         // Allocations count for the function that requests them.
-        let own = self.own(side, function);
-        let allocates = |callee: &Option<usize>| {
+        let allocates = |callee: Option<usize>| {
             callee.is_some_and(|callee| is_of_heap(&tree.tree.functions[callee].name))
         };
-        let requests: f64 = sites
-            .iter()
-            .zip(&callee_of)
-            .filter(|(_, callee)| allocates(callee))
-            .map(|(site, _)| site.count as f64)
-            .sum();
-        let request_cost = if requests > 0.0 { own / requests } else { 0.0 };
+        let requests = executions(&allocates);
+        let request_cost = if requests > 0.0 { self.own(side, function) / requests } else { 0.0 };
         let cost = |(site, callee): (&CallSite, &Option<usize>)| {
             let each = match callee.and_then(|callee| callees.get(&callee)) {
                 Some(sum) if sum.calls > 0.0 => sum.cost / sum.calls,
                 Some(_) => 0.0,
                 None => other_cost,
             };
-            let request = if allocates(callee) { request_cost } else { 0.0 };
+            let request = if allocates(*callee) { request_cost } else { 0.0 };
             (site.address, site.count as f64 * (each + request))
         };
         sites.iter().zip(&callee_of).map(cost).collect()

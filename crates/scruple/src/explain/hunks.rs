@@ -176,9 +176,9 @@ fn by_name(hunks: &[&Hunk], word: &str) -> Option<Hunk> {
     if word.is_empty() {
         return None;
     }
-    let within = hunks.iter().filter(|hunk| hunk.is_in(word)).count();
-    if let Some(hunk) = hunks.iter().find(|hunk| hunk.is_in(word)) {
-        return Some(Hunk { others: within - 1, ..(*hunk).clone() });
+    let within: Vec<_> = hunks.iter().filter(|hunk| hunk.is_in(word)).collect();
+    if let Some((first, rest)) = within.split_first() {
+        return Some(Hunk { others: rest.len(), ..(**first).clone() });
     }
     let mentioned: Vec<_> = hunks.iter().filter(|hunk| hunk.mentions(word)).collect();
     let (first, rest) = mentioned.split_first()?;

@@ -25,7 +25,7 @@ use crate::versions::args::recipe;
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
-use scruple_measure::calltree::{ChosenTool, Symbols};
+use scruple_measure::calltree::{Binaries, ChosenTool, Symbols};
 use std::path::Path;
 use std::time::Duration;
 
@@ -199,10 +199,10 @@ pub fn at_revisions(
 
 /// Finds the part of the source difference that touches each of the first rows.
 fn find_hunks(found: &mut Findings, gathered: &GatheredLaunches, all: &[Hunk]) {
-    let mut symbols = Symbols::new();
+    let (mut symbols, binaries) = (Symbols::new(), Binaries::new());
     let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
     for explanation in &found.explanations {
-        let costs = CallCosts::of(explanation, sides);
+        let costs = CallCosts::of(explanation, sides, &binaries);
         let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &costs, &mut symbols);
         let rows = explanation.rows.iter().enumerate().take(ROWS);
         found.hunks.extend(rows.filter_map(|(at, row)| Some((explanation.count, at, touching(row)?))));

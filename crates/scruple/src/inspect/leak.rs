@@ -73,7 +73,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
             passed_over.push(PassedOver { metric: key.to_owned(), why });
             continue;
         }
-        match taking.all(&mut schedule, key, pass, instrument)? {
+        match taking.all(&mut schedule, (key, pass, instrument), &[])? {
             Ok(points) => {
                 taken = Some((key, pass, points));
                 break;
@@ -278,8 +278,6 @@ struct LeakMeasurement<'a> {
     managed: bool,
     /// Whether a language runtime was recognised that frees memory only when it collects.
     is_collected: bool,
-    /// Variables added to the program's environment.
-    environment: Vec<(OsString, OsString)>,
     // The folder must exist until the end, because instruments write their data to it.
     _work: Option<WorkFolder>,
 }
@@ -297,7 +295,6 @@ impl LeakMeasurement<'_> {
                 weigher: Launches::Scripted(Box::new(Scripted::new(script))),
                 managed: false,
                 is_collected: false,
-                environment: Vec::new(),
                 _work: None,
             });
         }
@@ -309,14 +306,7 @@ impl LeakMeasurement<'_> {
             Box::new(Runtimes::new()),
         ];
         let weigher = Launches::Real(Box::new(single_launch::commands(launcher, instruments)?));
-        Ok(LeakMeasurement {
-            args,
-            weigher,
-            managed: false,
-            is_collected: false,
-            environment: Vec::new(),
-            _work: Some(work),
-        })
+        Ok(LeakMeasurement { args, weigher, managed: false, is_collected: false, _work: Some(work) })
     }
 
     /// Says why a metric would be misleading whatever its value is, if so.
@@ -325,13 +315,13 @@ impl LeakMeasurement<'_> {
             .then(|| "the program’s objects are its language runtime’s, which malloc does not see".to_owned())
     }
 
-    /// Reads a metric in the launches that the schedule makes, or says why it is not available.
+    /// Reads a metric in the launches that the schedule makes, or says why it is not available. The variables are added to
+    /// the environment of these launches.
     fn all(
         &mut self,
         schedule: &mut LeakSchedule,
-        key: &'static str,
-        pass: Pass,
-        instrument: u32,
+        (key, pass, instrument): LeakFigure,
+        env: &[(OsString, OsString)],
     ) -> Result<Result<Vec<LeakPoint>, String>, Fault> {
         let mut points = Vec::new();
         schedule.begin();
@@ -340,7 +330,7 @@ impl LeakMeasurement<'_> {
             let asked = self.job(&written)?;
             let limited = asked.time_limit.is_none_or(|limit| limit > turn.left);
             let job = Job {
-                env: self.environment.clone(),
+                env: env.to_vec(),
                 time_limit: asked.time_limit.map_or(turn.left, |limit| limit.min(turn.left)).into(),
                 ..asked
             };
@@ -395,19 +385,16 @@ impl LeakMeasurement<'_> {
     fn read_other(
         &mut self,
         other: &mut OtherMemory,
-        (key, pass, instrument): LeakFigure,
+        figure: LeakFigure,
         sizes: &[(f64, String)],
         points: &[LeakPoint],
         left: Duration,
     ) -> Result<(), Fault> {
-        if of_runtime(points, Runtime::Python) {
-            // All objects of Python then come from malloc, whose peak explains their share of the resident size.
-            self.environment = vec![("PYTHONMALLOC".into(), "malloc".into())];
-        }
+        // All objects of Python then come from malloc, whose peak explains their share of the resident size.
+        let from_malloc = [("PYTHONMALLOC".into(), "malloc".into())];
+        let env = if of_runtime(points, Runtime::Python) { &from_malloc[..] } else { &[] };
         let mut schedule = LeakSchedule::new(sizes, 1, left);
-        let read = self.all(&mut schedule, key, pass, instrument);
-        self.environment.clear();
-        let unknown = match read? {
+        let unknown = match self.all(&mut schedule, figure, env)? {
             Err(_) if self.args.scripted.is_some() => None,
             Err(why) => Some(why),
             Ok(points) if points.len() < sizes.len() => Some("the budget was spent".to_owned()),
@@ -416,7 +403,7 @@ impl LeakMeasurement<'_> {
                 None
             }
         };
-        other.unknown = unknown.map(|why| PassedOver { metric: key.to_owned(), why });
+        other.unknown = unknown.map(|why| PassedOver { metric: figure.0.to_owned(), why });
         Ok(())
     }
 
@@ -428,7 +415,7 @@ impl LeakMeasurement<'_> {
     ) -> Result<Option<(f64, Reading)>, Fault> {
         let Some(second) = sizes.len().checked_sub(2).map(|at| &sizes[at..=at]) else { return Ok(None) };
         let mut schedule = LeakSchedule::new(second, 1, left);
-        let count = match self.all(&mut schedule, COLLECTIONS, Pass::Counting, 2)? {
+        let count = match self.all(&mut schedule, (COLLECTIONS, Pass::Counting, 2), &[])? {
             Ok(points) => points.into_iter().find_map(|point| point.deciding_readings().next().cloned()),
             Err(why) => metric(COLLECTIONS).map(|metric| Reading::absent(metric, why)),
         };

@@ -5,7 +5,6 @@
 //! weakest cut is removed until every remaining one would be improbable in noise. A merge is compared with the parent
 //! that it equals, so that it is not blamed for a change that came over a branch.
 
-use crate::sorting;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::build_noise;
@@ -229,7 +228,7 @@ impl CutSearch<'_> {
                 (place, cost(below[place]) + cost(rest))
             })
             .collect();
-        sorting::by_key(&mut costs, |(place, _)| *place);
+        costs.sort_unstable_by_key(|(place, _)| *place);
         costs
     }
 
