@@ -1,7 +1,7 @@
 //! Bench programs with simulated clocks, so that their figures are known by construction.
 
+use crate::programs::python;
 use crate::support::{Answer, Place};
-use std::path::Path;
 
 const FAKE: &str = include_str!("fake_bench.py");
 
@@ -11,10 +11,8 @@ const FIXED: [&str; 6] = ["--seed", "7", "--processes", "3", "--blocks", "12"];
 /// The command line that starts the fake bench program with the arguments `words`.
 pub fn fake(place: &Place, words: &[&str]) -> Vec<String> {
     let script = place.write("fake_bench.py", FAKE);
-    // The shim of a version manager would take most of the test's time.
-    let direct = "/usr/bin/python3";
-    let interpreter = if Path::new(direct).exists() { direct } else { "python3" };
-    let mut all = vec![interpreter.to_owned(), "-S".to_owned(), script.display().to_string()];
+    let mut all =
+        vec![python().unwrap_or("python3").to_owned(), "-S".to_owned(), script.display().to_string()];
     all.extend(words.iter().map(|word| (*word).to_owned()));
     all
 }

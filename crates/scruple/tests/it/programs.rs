@@ -123,6 +123,11 @@ pub fn send(child: &Child, signal: &str) {
     assert!(status.expect("kill runs").success());
 }
 
+/// Python’s interpreter itself: a shim of a version manager would run a shell as well.
+pub fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
+}
+
 /// Prints why a test is skipped.
 pub fn skip(why: &str) {
     use std::io::Write;

@@ -1,7 +1,7 @@
 //! `scruple inspect memory -- COMMAND` and the sites of `scruple inspect leak`: programs whose sites are known.
 
 use crate::pages::all_is_well;
-use crate::programs::has_valgrind;
+use crate::programs::{has_valgrind, python};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -288,12 +288,10 @@ fn a_static_program_is_not_sampled_and_the_reason_is_reported() {
 
 #[test]
 fn the_heap_of_a_runtime_is_named_also_if_another_program_executes_it() {
-    if !has_valgrind() || Command::new("python3").arg("-V").output().is_err() {
-        return;
-    }
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
-    let wrapped = ["--", "timeout", "100", "python3", "-S", "-c", "pass"];
-    for words in [&wrapped[..], &["--", "sh", "-c", "python3 -S -c pass; true"]] {
+    let wrapped = ["--", "timeout", "100", python, "-S", "-c", "pass"];
+    for words in [&wrapped[..], &["--", "sh", "-c", &format!("{python} -S -c pass; true")]] {
         let answer = memory(&place, words);
         let message = "most objects of a program of the runtime ‘python’ are in that runtime’s own heap";
         let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,8 +1,8 @@
 //! `scruple explain --url` of servers that are scripts: by the functions of the script, which the interpreter counts.
 
 use crate::explain::explain;
-use crate::explain::scripts::{node, python};
-use crate::programs::has_valgrind;
+use crate::explain::scripts::node;
+use crate::programs::{has_valgrind, python};
 use crate::support::{Place, at, free_port};
 
 /// The servers must differ in `work` by 2000 rounds of its loop; `work` must be the first row.

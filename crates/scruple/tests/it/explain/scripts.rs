@@ -2,7 +2,7 @@
 //! interpreter counts. Code that a script evaluates from a text is not taken for unchanged.
 
 use crate::explain::explain;
-use crate::programs::{has_valgrind, skip};
+use crate::programs::{has_valgrind, python, skip};
 use crate::repository::Repository;
 use crate::support::{Place, at};
 use std::path::Path;
@@ -16,11 +16,6 @@ fn script(place: &Place, name: &str, function: &str, rounds: u32, times: u32) {
          for number in range(50): parse(number)\n"
     );
     place.write(name, &text);
-}
-
-/// The interpreter itself: a shim of a version manager would run a shell as well.
-pub fn python() -> Option<&'static str> {
-    ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
 }
 
 #[test]
