@@ -5,6 +5,7 @@
 //! wait over some time distinguishes the two cases, as in Nichols and Jacobson ("Controlling queue delay", 2012).
 
 use super::result::{RequestTimes, RunPart};
+use super::stalls::Stall;
 use scruple_core::knee::BEHIND;
 
 /// The smallest number of parts from which a window's course is judged.
@@ -38,6 +39,18 @@ pub(super) fn backlog_growth(parts: &[RunPart], last_done: i64) -> u64 {
     let due: u64 = parts.iter().map(|part| part.counts.answered + part.counts.failures.total()).sum();
     let waiting = behind / span * due as f64;
     if behind < span * BEHIND || waiting < QUEUE { 0 } else { behind as u64 }
+}
+
+/// For how long, in nanoseconds, the server stalled in one half of the window longer than in the other. A backlog of at
+/// most this does not show that the server is too slow: one stall, or a few in a row, may have caused it. Stalls that
+/// recur throughout the window are part of the server's speed.
+pub(super) fn unusual_stalls(stalls: &[Stall], parts: &[RunPart]) -> u64 {
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return 0 };
+    let middle = (first.from + last.to) / 2;
+    let early = |stall: &Stall| stall.to.min(middle) - stall.from.clamp(first.from, middle);
+    let late = |stall: &Stall| stall.to - stall.from.max(middle);
+    let sum = |of: &dyn Fn(&Stall) -> i64| stalls.iter().map(|stall| of(stall).max(0)).sum::<i64>();
+    sum(&early).abs_diff(sum(&late))
 }
 
 /// The most by which the answers can have been behind at the end of a window whose backlog grew by `least`. Delays of
@@ -106,6 +119,22 @@ mod tests {
                 |at: f64| if (begins..begins + 100.0).contains(&at) { begins + 100.0 - at } else { 0.2 };
             assert_eq!(after(stall), 0.0, "a stall at {begins}");
         }
+    }
+
+    #[test]
+    fn stalls_that_recur_do_not_excuse_a_backlog_but_single_ones_do() {
+        let parts: Vec<RunPart> =
+            (0..10).map(|at| part(at * 100 * MS, (at + 1) * 100 * MS, 1, None)).collect();
+        let stall = |(from, to): (i64, i64)| Stall { from: from * MS, to: to * MS, requests: 3 };
+        let unusual = |stalls: &[(i64, i64)]| {
+            let stalls: Vec<Stall> = stalls.iter().copied().map(stall).collect();
+            unusual_stalls(&stalls, &parts) as i64 / MS
+        };
+        assert_eq!(unusual(&[(0, 50), (200, 250), (400, 450), (600, 650), (800, 850)]), 50);
+        assert_eq!(unusual(&[(100, 400)]), 300);
+        assert_eq!(unusual(&[(900, 1300)]), 400, "a stall may last longer than the window");
+        assert_eq!(unusual(&[(450, 550)]), 0);
+        assert_eq!(unusual(&[(-300, 50)]), 50, "what was before the window does not count");
     }
 
     #[test]

@@ -106,6 +106,14 @@ impl Failures {
         self.classes[class as usize]
     }
 
+    /// The number of failed requests that were answered: with a whole answer, but not a good one.
+    pub fn of_answers(&self) -> u64 {
+        [Failure::BadStatus, Failure::CheckFailed, Failure::ValueMissing]
+            .map(|class| self.of(class))
+            .iter()
+            .sum()
+    }
+
     /// The number of failed requests.
     pub fn total(&self) -> u64 {
         self.classes.iter().sum()

@@ -165,7 +165,20 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
     let (code, text) = match result.ended {
         Ended::Planned if result.counts.answered > 0 => return None,
         Ended::Aborted => return None,
-        Ended::Planned => ("no-answers", "no request was answered without failure".to_owned()),
+        Ended::Planned => {
+            let failures = &result.counts.failures;
+            let foreign = [Failure::ClosedEarly, Failure::HalfResponse, Failure::Garbage];
+            let not_http = failures.total() > 0
+                && foreign.map(|class| failures.of(class)).iter().sum::<u64>() == failures.total();
+            let text = match not_http {
+                true => {
+                    "no request got an answer in HTTP: does this server speak another protocol, or TLS? ‘scruple load’ \
+                     speaks HTTP only; ‘scruple run’ weighs a client of another protocol"
+                }
+                false => "no request was answered without failure",
+            };
+            ("no-answers", text.to_owned())
+        }
         Ended::Interrupted => {
             ("interrupted", "the run was interrupted; the figures cover the time until then".to_owned())
         }

@@ -78,9 +78,8 @@ pub(crate) fn merge(
     if plan.rate().is_some() {
         let last = last_done(&recorders) as i64 - started.0 as i64;
         let behind = backlog::backlog_growth(result.counted(), last);
-        // Requests that wait at the end because the server stalled do not show that the server is too slow.
-        let stood: i64 = result.stalls.iter().map(|stall| stall.to - stall.from).sum();
-        result.behind = if (stood as u64) < behind { behind } else { 0 };
+        let stalled = backlog::unusual_stalls(&result.stalls, result.counted());
+        result.behind = if stalled < behind { behind } else { 0 };
         result.behind_most = backlog::most_behind(result.behind, &result.times, result.counted(), last);
     }
     let refused = threads.iter().any(|thread| thread.priority_refused);

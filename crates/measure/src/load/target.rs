@@ -59,7 +59,10 @@ pub struct Target {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TargetError {
     /// The scheme is neither http nor https.
-    #[error("‘{0}’ is not a scheme that can be loaded: http, https, or unix:PATH are")]
+    #[error(
+        "‘{0}’ is not a scheme that can be loaded: http, https, or unix:PATH are. ‘scruple run’ weighs a client of another \
+         protocol"
+    )]
     Scheme(String),
     /// The text has no host or socket path.
     #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]

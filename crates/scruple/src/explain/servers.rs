@@ -51,7 +51,7 @@ impl SingleConnection {
             run(&self.target, &plan, &self.interrupted, &mut |_| {}).map_err(|error| error.to_string())?;
         match load.counts.answered == count {
             true => Ok(load),
-            false => Err(format!("only {} of {count} requests were answered", load.counts.answered)),
+            false => Err(format!("only {} of {count} requests got a good answer", load.counts.answered)),
         }
     }
 }

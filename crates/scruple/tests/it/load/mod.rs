@@ -419,7 +419,7 @@ fn servers_that_cannot_be_loaded_are_reported_beforehand() {
     assert_snapshot!(errors, @"
     exit 2
     --- stderr
-    error: ‘ftp’ is not a scheme that can be loaded: http, https, or unix:PATH are
+    error: ‘ftp’ is not a scheme that can be loaded: http, https, or unix:PATH are. ‘scruple run’ weighs a client of another protocol
     exit 2
     --- stderr
     error: ‘99999’ is not a port: a number from 1 to 65535 is expected

@@ -337,3 +337,32 @@ fn the_runtime_of_a_helper_that_only_waits_is_not_that_of_the_server() {
     let absent = at(&answer.json(), "/load/servers/0/runtime/absent").clone();
     assert_eq!(absent, "no process with a language runtime ran under load", "{}", answer.exchange());
 }
+
+#[test]
+fn answers_with_a_bad_status_are_requests_that_the_runtime_served() {
+    let place = Place::new();
+    let server = "
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Hello(BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    wbufsize = -1
+    served = 0
+    def do_GET(self):
+        Hello.served += 1
+        self.send_response(500 if Hello.served % 10 == 0 else 200)
+        self.send_header('Content-Length', '0')
+        self.end_headers()
+    def log_message(self, *words):
+        pass
+ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Hello).serve_forever()
+";
+    place.write("server.py", server);
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let words = ["load", &url, "--json", "--rate", "50", "-d", "2s", "-i", "--windows", "3"];
+    let answer = place.run(words.into_iter().chain(["--", "python3", "server.py", &port]));
+    let json = answer.json();
+    let each = at(&json, "/load/servers/0/runtime/alloc.bytes").as_f64();
+    assert!(each.is_some_and(|each| each > 1000.0), "{}", answer.exchange());
+}
