@@ -96,10 +96,23 @@ fn launches_that_take_long_are_announced() {
     );
     assert_eq!(announced(&["-r", "12"]), "");
     assert!(
-        announced(&[]).starts_with("one launch of each command takes 1.0 s: up to "),
+        announced(&[]).ends_with(" of each, at most about 60 s in all; -r and --budget limit this\n"),
         "{}",
         announced(&[])
     );
+}
+
+#[test]
+fn a_first_launch_that_alone_is_slow_does_not_announce_a_long_run() {
+    let place = Place::new();
+    let time = |pass| move |launch: usize| if pass == "memory" && launch == 0 { 4e9 } else { 1e7 };
+    let cold = arm(1.0, 1).launches("memory", 3).with("memory", "time.wall", time("memory"));
+    let cold = cold.with("timing", "time.wall", time("timing"));
+    let words = |more: &[&'static str]| [&["--no-store", "true"], more].concat();
+    for more in [&[][..], &["-r", "30"]] {
+        let answer = place.play(&[("true", cold.clone())], &words(more));
+        assert_eq!(answer.stderr, "", "{more:?}");
+    }
 }
 
 #[test]

@@ -35,14 +35,17 @@ const MUCH: u64 = 32 << 20;
 impl CommandPasses {
     /// Reads the memory of every command. Returns the time of one block.
     pub fn memory_pass(&mut self, effort: &RunEffort) -> Result<Duration, Stop> {
-        let before = self.spent;
-        self.round(Pass::Memory, 0, MEMORY)?;
-        let time = self.spent - before;
+        let mut time = self.timed_round(0, MEMORY)?;
+        let mut rounds = self.rounds(effort, MEMORY, time);
+        if rounds > 1 {
+            // The first launch may be slow only because files were not in memory yet.
+            time = time.min(self.timed_round(1, rounds)?);
+            rounds = self.rounds(effort, MEMORY, time);
+        }
         if !self.prints_much() {
             self.announce(effort, time);
         }
-        let rounds = self.rounds(effort, MEMORY, time);
-        for block in 1..rounds {
+        for block in 2..rounds {
             self.round(Pass::Memory, block, rounds)?;
         }
         if self.open(Pass::Memory).iter().any(|(metric, _)| metric == "memory.peak") {
@@ -132,20 +135,28 @@ impl CommandPasses {
         let affordable = (effort.budget.as_secs_f64() / time.as_secs_f64().max(1e-9)) as u32;
         let least = few + effort.at_least.unwrap_or(1);
         let most = affordable.clamp(least, few + effort.at_most);
-        self.announce_launches(&format!("up to {most}"), time, effort.budget.max(time * least));
+        let about = effort.budget.max(time * least);
+        self.announce_launches(&format!("up to {most}"), "at most about", time, about);
     }
 
     /// Announces how many launches of each command there will be, if all of them are expected to take long. `time` is
     /// that of one launch of each.
-    pub(super) fn announce_launches(&mut self, most: &str, time: Duration, about: Duration) {
+    pub(super) fn announce_launches(&mut self, most: &str, bound: &str, time: Duration, about: Duration) {
         if about >= LONG && time * 3 >= Duration::from_secs(1) {
             self.progress.say(&format!(
-                "one launch of each command takes {:.1} s: {most} of each, about {:.0} s in all; -r and --budget limit \
+                "one launch of each command takes {:.1} s: {most} of each, {bound} {:.0} s in all; -r and --budget limit \
                  this",
                 time.as_secs_f64(),
                 about.as_secs_f64()
             ));
         }
+    }
+
+    /// Takes a round of the memory pass. Returns its time.
+    pub(super) fn timed_round(&mut self, block: u32, blocks: u32) -> Result<Duration, Stop> {
+        let before = self.spent;
+        self.round(Pass::Memory, block, blocks)?;
+        Ok(self.spent - before)
     }
 
     /// Visits every arm whose memory and allocations matter once. The empty program is skipped because its figures do

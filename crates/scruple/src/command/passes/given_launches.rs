@@ -39,7 +39,7 @@ impl CommandPasses {
             self.block(&plan, block, Some(most))?;
             if block == 0 && self.prints_much() {
                 let (all, time) = (effort.launches.unwrap_or(1), self.spent - before);
-                self.announce_launches(&all.to_string(), time, time * all);
+                self.announce_launches(&all.to_string(), "about", time, time * all);
             }
         }
         Ok(())
@@ -49,17 +49,19 @@ impl CommandPasses {
         let all = effort.launches.unwrap_or(1);
         let instruments = shares.passes().saturating_sub(1);
         if shares.passes() > 0 {
-            let before = self.spent;
-            self.round(Pass::Memory, 0, shares.each())?;
-            let time = self.spent - before;
-            if !self.prints_much() {
-                self.announce_launches(&all.to_string(), time, time * all);
+            let mut time = self.timed_round(0, shares.each())?;
+            let few = MEMORY.min(shares.each());
+            if few > 1 {
+                time = time.min(self.timed_round(1, shares.each())?);
             }
-            for block in 1..MEMORY.min(shares.each()) {
+            if !self.prints_much() {
+                self.announce_launches(&all.to_string(), "about", time, time * all);
+            }
+            for block in 2..few {
                 self.round(Pass::Memory, block, shares.each())?;
             }
             if self.open(Pass::Memory).iter().any(|(metric, _)| metric == "memory.peak") {
-                for block in MEMORY.min(shares.each())..shares.each() {
+                for block in few..shares.each() {
                     self.round(Pass::Memory, block, shares.each())?;
                 }
             }
