@@ -7,6 +7,7 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;
 use scruple_core::nearest_word::nearest;
 use scruple_core::sorting::SortedMap;
+use scruple_measure::load::in_line;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -111,12 +112,10 @@ impl Config {
     fn parse(path: &Path, text: &str) -> Result<Config, Fault> {
         let file = toml::from_str(text).map_err(|error| {
             let advice = unknown_key(error.message())
-                .map_or(String::new(), |nearest| format!("\ndid you mean ‘{nearest}’?"));
-            Fault::usage(format!(
-                "‘{}’ cannot be used:\n{}{advice}",
-                path.display(),
-                error.to_string().trim_end()
-            ))
+                .map_or(String::new(), |nearest| format!("; did you mean ‘{nearest}’?"));
+            let message = error.message().replace("expected a sequence", "expected a list such as [\"a\"]");
+            let start = error.span().map_or(0, |span| span.start);
+            Fault::usage(format!("‘{}’, {}{advice}", path.display(), in_line(text, start, message)))
         })?;
         Ok(Config { path: path.to_owned(), file })
     }
@@ -242,6 +241,10 @@ mod tests {
         );
         assert!(fault("[[comand]]\nname = 'one'\n").contains("did you mean ‘command’?"));
         assert!(fault("[store]\nurls = 'x'\n").contains("did you mean ‘url’?"), "a table with one key");
+        assert_eq!(
+            fault("[build]\nsteps = 'make'\n"),
+            "‘f’, line 2: invalid type: string \"make\", expected a list such as [\"a\"]"
+        );
     }
     #[test]
     fn a_value_in_place_of_a_table_is_answered_with_what_is_expected() {

@@ -39,9 +39,18 @@ pub struct RequestFileContent {
 /// # Errors
 /// Says what is wrong with the scenario, and in which line.
 pub fn scenario(text: &str, folder: &Path) -> Result<RequestFileContent, String> {
-    let file: RequestFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    let file: RequestFile = toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        in_line(text, start, error.message())
+    })?;
     RequestFileReader { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }
         .read_file(file)
+}
+
+/// The text of an error, with the number of the line that has this byte.
+pub fn in_line(text: &str, at: usize, why: impl std::fmt::Display) -> String {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    format!("line {}: {why}", before.iter().filter(|byte| **byte == b'\n').count() + 1)
 }
 
 /// The state of reading.
@@ -57,8 +66,7 @@ struct RequestFileReader<'a> {
 impl RequestFileReader<'_> {
     /// The text of an error, with the line that it concerns.
     fn at<T>(&self, spanned: &Spanned<T>, why: impl std::fmt::Display) -> String {
-        let before = &self.text[..spanned.span().start.min(self.text.len())];
-        format!("line {}: {why}", before.matches('\n').count() + 1)
+        in_line(self.text, spanned.span().start, why)
     }
 
     fn read_file(mut self, file: RequestFile) -> Result<RequestFileContent, String> {
