@@ -52,11 +52,30 @@ pub fn explain(args: &ExplainArgs) -> Result<Code, Fault> {
             }
             match stored_runs(args, [first, second])? {
                 Some(sources) => compared(args, sources),
-                None => compared(args, sides::named(args, second)?),
+                None => {
+                    sides::named(args, second).and_then(|sources| compared(args, sources)).map_err(|fault| {
+                        match fault.code {
+                            Code::Usage => without_command([first, second]).unwrap_or(fault),
+                            _ => fault,
+                        }
+                    })
+                }
             }
         }
         (Some(second), true) => compared(args, sides::named(args, second)?),
     }
+}
+
+/// Returns what is wrong with two words that were not understood as commands, if they are revisions.
+fn without_command(names: [&str; 2]) -> Option<Fault> {
+    let here = Repository::at(Path::new("."));
+    let [first, second] = names;
+    names.iter().all(|name| here.commit(name).is_ok()).then(|| {
+        Fault::usage(format!(
+            "‘{first}’ and ‘{second}’ are revisions: give the command to run at both, such as `scruple explain {first} \
+             {second} -- ./app`"
+        ))
+    })
 }
 
 /// Returns what two words name in the store, if both are runs there.

@@ -45,7 +45,8 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
     let trends = trends(&chosen.points, &args.metrics);
     if trends.is_empty() {
         return Err(Fault::usage(format!(
-            "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show` what a run has",
+            "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show` what a run \
+             has; `scruple history report` shows an imported series",
             args.subject
         )));
     }

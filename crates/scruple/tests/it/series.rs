@@ -44,6 +44,12 @@ fn a_table_of_values_is_judged_and_charted_like_a_history() {
     assert!(report.stdout.contains("c12") && report.stdout.contains("+1.0"), "{}", report.exchange());
     assert!(place.read("own.html").contains("c18") && place.read("own.svg").contains("<svg"));
     assert!(!place.read("own.html").contains("‘’"), "versions of a table have no titles");
+    let trend = place.run(["trend", "own"]);
+    assert!(
+        trend.code == 2 && trend.stderr.contains("`scruple history report` shows"),
+        "{}",
+        trend.exchange()
+    );
     let shown = place.run(["show", "mine"]);
     assert_eq!(shown.stdout, report.stdout, "one line for each series and one for each change");
     // A JSON file with the same values gives the same change.

@@ -77,3 +77,18 @@ fn a_part_of_the_diff_is_not_named_alone_where_a_constant_may_be_the_cause() {
     let (hunk, others) = named(&Place::new(), &with(300, "all += i * 3;"), &with(900, "all += i * 5;"));
     assert_eq!(others, 1, "{hunk}");
 }
+
+#[test]
+fn revisions_without_a_command_are_told_from_misspelt_programs() {
+    let place = Place::new();
+    let repository = Repository::new(&place, ".");
+    repository.write("app.c", "int main(void) { return 0; }\n");
+    repository.commit("old");
+    repository.write("app.c", "int main(void) { return 1; }\n");
+    repository.commit("new");
+    let refused = |words: [&str; 3]| place.run(words).stderr;
+    if has_valgrind() {
+        assert!(refused(["explain", "HEAD~1", "HEAD"]).contains("`scruple explain HEAD~1 HEAD -- ./app`"));
+        assert!(refused(["explain", "HEAD~1", "hed"]).contains("check the spelling"));
+    }
+}
