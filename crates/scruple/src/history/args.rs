@@ -181,7 +181,9 @@ pub struct EffortArgs {
     /// Build and weigh every version.
     #[arg(long, conflicts_with = "adaptive", hide_short_help = true)]
     pub all: bool,
-    /// Measure this long, then make only necessary rounds.
+    /// Measure this long, then make only necessary rounds
+    ///
+    /// In an adaptive history the builds are part of this time, and no version is begun that would exceed it.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.

@@ -42,7 +42,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use visits::Visits;
 
 /// How many versions with the same artefacts are timed as well, at most. The spread among them is the noise floor.
@@ -148,6 +148,7 @@ impl Campaign {
     pub fn run(&mut self, begun: bool, mut farm: Option<&mut Farm>) -> Result<(), Fault> {
         let mut begun = begun;
         let mut result = Ok(());
+        let (started, before) = (Instant::now(), self.journal.build_time());
         while result.is_ok() {
             let seen = self.known().seen();
             let unclear = self.questions.unclear(&self.journal, &self.scope, &seen);
@@ -181,7 +182,7 @@ impl Campaign {
                 result = match step {
                     Step::Build(index) => self.build_and_try(index),
                     Step::Count(index) => self.count(index),
-                    Step::Block(set) => self.take_block(&set),
+                    Step::Block(set) => self.on_the_clock(set[0], |campaign| campaign.take_block(&set)),
                     Step::Rebuild(set) => {
                         let interrupted = self.interrupted.clone();
                         self.building().rebuild(&set, &interrupted)
@@ -191,6 +192,9 @@ impl Campaign {
             }
         }
         self.progress.clear();
+        if result.is_ok() && farm.is_none() {
+            forecast::tell_time(started.elapsed(), self.journal.build_time() - before, &self.progress);
+        }
         if !begun && self.journal.history.run.state != run::RunState::Complete {
             // The interrupted history had no work left.
             begun = true;
@@ -212,7 +216,10 @@ impl Campaign {
 
     /// Builds a version. If no cost of this history is known, it is counted at once: only a launch shows what is ahead.
     fn build_and_try(&mut self, index: usize) -> Result<(), Fault> {
-        self.building().build(index)?;
+        match self.scope.effort.adaptive {
+            true => self.on_the_clock(index, |campaign| campaign.building().build(index))?,
+            false => self.building().build(index)?,
+        }
         let tried =
             self.scope.time_only || self.journal.history.entries.iter().any(|entry| entry.counted > 0);
         match self.journal.history.entries[index].version.state {
@@ -221,8 +228,25 @@ impl Campaign {
         }
     }
 
+    /// Works on a version, and records the time that this takes besides what its samples hold.
+    fn on_the_clock(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut Campaign) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let (began, before) = (Instant::now(), self.journal.sampled_time(true));
+        work(self)?;
+        let sampled = self.journal.sampled_time(true).saturating_sub(before);
+        self.journal.history.entries[index].other_time += began.elapsed().saturating_sub(sampled);
+        self.journal.put(index, &[])
+    }
+
     /// Counts a version, if its artefacts are available.
     fn count(&mut self, index: usize) -> Result<(), Fault> {
+        self.on_the_clock(index, |campaign| campaign.run_other_passes(index))
+    }
+
+    fn run_other_passes(&mut self, index: usize) -> Result<(), Fault> {
         if !self.building().is_at_hand(index)? {
             return Ok(());
         }

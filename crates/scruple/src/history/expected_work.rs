@@ -78,7 +78,8 @@ impl ExpectedWork {
             let rows = (assumed.divided)(places as u32, rounds) as usize;
             work.launches += timed;
             work.add(timing, rows, rows * assumed.groups(places / rows), assumed);
-            spent += timing + if effort.adaptive { building } else { Duration::ZERO };
+            spent += timing + assumed.launch * counted as u32;
+            spent += if effort.adaptive { building } else { Duration::ZERO };
             now.builds.iter().for_each(|index| seen[*index].state = VersionState::Built);
             now.count.iter().for_each(|index| seen[*index].counted = true);
             for index in &now.beside {
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!((all.builds, all.launches), (15, 15 * 8 + 15 * 20));
         assert_eq!((all.total, all.elapsed), (seconds(150 + 420), seconds(150 + 420)));
         let bounded = expected(15, &EFFORT, &AssumedCosts { launch: seconds(2), ..ASSUMED }, 0);
-        assert_eq!(bounded.launches, 15 * 8 + 15 * 10, "ten rounds of thirty seconds");
+        assert_eq!(bounded.launches, 15 * 8 + 15 * 6, "counting leaves time for the necessary rounds only");
         let rebuilt = expected(15, &HistoryEffort { builds: 6, ..EFFORT }, &ASSUMED, 0);
         assert_eq!(rebuilt.builds, 90);
     }

@@ -29,7 +29,6 @@ use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
-use scruple_core::sorting::SortedMap;
 use scruple_measure::command::Weigher;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -291,8 +290,7 @@ fn view(history: StoredHistory) -> History {
 /// the commit does not.
 fn listed(version: &Version, known: &HashMap<String, StoredVersion>, retry: bool) -> StoredVersion {
     let Some(mut entry) = known.get(&version.commit).cloned() else {
-        let version = version.clone();
-        return StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() };
+        return StoredVersion::new(version.clone());
     };
     (entry.version.tags, entry.version.accepted) = (version.tags.clone(), version.accepted.clone());
     (entry.version.follows, entry.version.left_out) = (version.follows.clone(), version.left_out);

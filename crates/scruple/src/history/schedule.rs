@@ -27,7 +27,8 @@ pub struct HistoryEffort {
     pub suspects: u32,
     /// The number of builds of every version. The artefacts are those of the first build.
     pub builds: u32,
-    /// The measuring time after which only the necessary minimum is measured. It is `None` if the user gave the rounds.
+    /// The time after which only the necessary minimum is measured. In an adaptive history, builds are part of it. It is
+    /// `None` if the user gave the rounds.
     pub budget: Option<Duration>,
 }
 
@@ -97,7 +98,7 @@ pub fn next_step(
     let time_left = effort.budget.is_none_or(|budget| spent < budget);
     let build = match effort.adaptive {
         false => seen.iter().position(VersionProgress::open),
-        true => wanted(seen, graph, effort, time_left, &difference),
+        true => wanted(seen, graph, effort, room_for_another(seen, effort, spent), &difference),
     };
     if let Some(index) = build {
         return Step::Build(index);
@@ -111,6 +112,12 @@ pub fn next_step(
         Some((needy, _)) => Step::Block(with_neighbours(&needy, &all, graph)),
         None => rebuild(seen, effort),
     }
+}
+
+/// Whether the budget has room for another version, if that takes as long as those so far took on average.
+fn room_for_another(seen: &[VersionProgress], effort: &HistoryEffort, spent: Duration) -> bool {
+    let tried = seen.iter().filter(|one| !one.open()).count().max(1);
+    effort.budget.is_none_or(|budget| spent + spent / tried as u32 <= budget)
 }
 
 /// Returns the step that builds the versions with too few builds. They are built in turns, so that disturbances of the

@@ -12,6 +12,7 @@ use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
+use std::time::Duration;
 
 /// A version, with data that only the measuring code needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,6 +25,23 @@ pub struct StoredVersion {
     pub counted: u32,
     /// The digest of what each command printed, by the name of the subject.
     pub outputs: SortedMap<String, String>,
+    /// The time spent on the version besides the times that its samples hold: in the memory and counting passes, and
+    /// around launches and builds.
+    #[serde(default)]
+    pub other_time: Duration,
+}
+
+impl StoredVersion {
+    /// A version that was not built yet.
+    pub fn new(version: Version) -> StoredVersion {
+        StoredVersion {
+            version,
+            artefacts: None,
+            counted: 0,
+            outputs: SortedMap::new(),
+            other_time: Duration::ZERO,
+        }
+    }
 }
 
 /// The properties of a version that do not depend on its state.
@@ -40,6 +58,8 @@ struct VersionFacts {
     accepted: Vec<Acceptance>,
     #[serde(default)]
     left_out: usize,
+    #[serde(default)]
+    other_time: Duration,
 }
 
 /// A history in a list of histories.
@@ -276,6 +296,7 @@ impl Store {
             tags: version.tags.clone(),
             accepted: version.accepted.clone(),
             left_out: version.left_out,
+            other_time: entry.other_time,
         };
         self.database.execute(
             "INSERT INTO version (run_id, commit_id, position, state, why, log, same_as, artefacts, counted, outputs, \
@@ -361,5 +382,6 @@ fn entry(row: &StoredRow) -> Result<StoredVersion, DatabaseFailure> {
         artefacts: row.optional_text(6)?.map(str::to_owned),
         counted: row.count(7)?,
         outputs: parse(row.text(8)?, "outputs")?,
+        other_time: facts.other_time,
     })
 }

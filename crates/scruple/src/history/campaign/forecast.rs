@@ -124,6 +124,7 @@ impl Forecast {
             None => String::new(),
         };
         let budget = match basis.scope.effort.budget {
+            Some(_) if basis.scope.effort.adaptive => "; --budget bounds it",
             Some(_) => "; --budget bounds the rounds",
             None => "; -r and --rounds say how many",
         };
@@ -194,6 +195,13 @@ impl Basis<'_> {
         };
         let weighed = self.scope.subjects.iter().filter(|subject| !subject.yardstick);
         weighed.map(|subject| if subject.bench { REPEATS } else { of_a_command } as usize).sum()
+    }
+}
+
+/// Says how long a history took, and how much of it was spent on builds.
+pub(super) fn tell_time(elapsed: Duration, builds: Duration, progress: &Progress) {
+    if elapsed > SHORT {
+        progress.say(&format!("took {}, of which builds took {}", in_words(elapsed), in_words(builds)));
     }
 }
 

@@ -154,9 +154,19 @@ impl Journal {
         self.history.entries.iter().position(|entry| entry.version.commit == commit)
     }
 
-    /// Returns the measuring time used so far, over the whole life of the history. Builds that the history found cost
-    /// it nothing.
+    /// Returns the time used so far, over the whole life of the history. Builds that the history found cost it nothing.
     pub(super) fn spent(&self, with_builds: bool) -> Duration {
+        let other = self.history.entries.iter().map(|entry| entry.other_time).sum::<Duration>();
+        other + self.sampled_time(with_builds)
+    }
+
+    /// Returns the time of the builds so far, over the whole life of the history.
+    pub(super) fn build_time(&self) -> Duration {
+        self.sampled_time(true) - self.sampled_time(false)
+    }
+
+    /// Returns the part of the time that samples hold: the launches of the timing pass, and the builds.
+    pub(super) fn sampled_time(&self, with_builds: bool) -> Duration {
         let total = |key: &str| -> f64 {
             // The time of a case's iterations is already part of the time of its process.
             let took =

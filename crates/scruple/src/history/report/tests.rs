@@ -399,7 +399,7 @@ fn the_report_on_a_terminal() {
         wall         201 ms → 17.2 ms  0.0856 × [0.0845, 0.0866]  faster
         peak memory  2.25 GB → 9.10 MB  0.004044 × [0.003996, 0.004093]  less
      #4 improvement  5c55827dec  Change number 19 of the interpreter
-        takes back #3
+        back to the level before #3
         wall  390 ms → 201 ms  -48.5 % [-49.0, -47.9]  faster
      #7 change  035e2aa2de  Keep modules that were decoded
         accepted: modules are kept, see the design
@@ -454,7 +454,7 @@ fn lines_to_paste() {
       - `parse`: Allocations: +0.0010%
     - **Improvement** of `init`: Allocations: -97.71%  Memory: +16.58%  Time: -98.88% (Commit [1715609f7b...b54cda58fa](https://github.com/example/winter/compare/1715609f7b000000000000000000000000000004...b54cda58fa000000000000000000000000000005))
     - **Improvement** of `init`: Memory: -99.60%  Time: -91.44% (Commit [afd9d69065...28b7bd7661](https://github.com/example/winter/compare/afd9d6906500000000000000000000000000001a...28b7bd766100000000000000000000000000001e))
-    - **Improvement** of `init`: Time: -48.46% (Commit [be1e08c46d...5c55827dec](https://github.com/example/winter/compare/be1e08c46d000000000000000000000000000012...5c55827dec000000000000000000000000000013)) – takes back #&#8203;3
+    - **Improvement** of `init`: Time: -48.46% (Commit [be1e08c46d...5c55827dec](https://github.com/example/winter/compare/be1e08c46d000000000000000000000000000012...5c55827dec000000000000000000000000000013)) – back to the level before #&#8203;3
     - **Change** of `init`: Memory: +25.27% (Commit [6526b0e95f...035e2aa2de](https://github.com/example/winter/compare/6526b0e95f000000000000000000000000000020...035e2aa2de000000000000000000000000000021)) – accepted: modules are kept, see the design
 
     | # | version | title | metric | before | after | change |
@@ -487,4 +487,12 @@ fn lines_to_paste() {
 
     - #&#8203;6 comes from one of 4 versions; 2 of them were not weighed: \`scruple history bisect\` looks closer.
     "#);
+}
+
+#[test]
+fn only_a_commit_that_reverts_another_takes_its_change_back() {
+    let mut made = rich();
+    made.history.versions[19].title = "Revert \"Trace each step\" (#20)".to_owned();
+    let text = bare_text(&page(&made).terminal(120));
+    assert!(text.contains("takes back #3") && !text.contains("back to the level"), "{text}");
 }

@@ -128,9 +128,12 @@ pub(crate) fn kind(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<St
     }
     if let Some(undone) = event.undoes() {
         let number = page.events.iter().find(|other| other.at == undone).map(|other| other.number);
-        kinds.push(match number {
-            Some(number) => format!("takes back #{number}"),
-            None => format!("takes back {}", short(page, undone)),
+        let change = number.map_or_else(|| short(page, undone), |number| format!("#{number}"));
+        // Only its title shows that a commit reverts another one. Other commits may restore a level as well.
+        let revert = format!("Revert \"{}\"", page.version(undone).title);
+        kinds.push(match page.version(event.at).title.starts_with(&revert) {
+            true => format!("takes back {change}"),
+            false => format!("back to the level before {change}"),
         });
     }
     let version = page.version(event.at);

@@ -226,3 +226,19 @@ fn the_middle_of_versions_is_the_one_that_divides_them_most_evenly_on_branches_t
     let graph = graph(&(0..10).map(before).collect::<Vec<_>>());
     assert_eq!(middle(&[1, 2, 3, 4, 5, 6, 7, 8, 9], &graph), Some(5));
 }
+
+#[test]
+fn no_version_is_begun_that_would_exceed_the_budget() {
+    let costs = [1, 1, 1, 9, 9];
+    let mut seen = queued(costs.len());
+    for index in [0, 4] {
+        let done = VersionProgress { state: VersionState::Built, counted: true, rounds: 10, ..seen[index] };
+        seen[index] = done;
+    }
+    let step = |seconds| {
+        let spent = Duration::from_secs(seconds);
+        next_step(&seen, &line(costs.len()), &EFFORT, spent, |a, b| difference(&costs, a, b))
+    };
+    assert_eq!(step(40), Step::Build(2), "two versions took 20 s each, and 20 s are left");
+    assert!(matches!(step(41), Step::Block(_)));
+}

@@ -46,8 +46,6 @@ impl HistoryRange {
     /// Returns the history in the form that the store holds. Commands for a repository do not find it; it must be named
     /// by its id or its label.
     pub fn stored(self, run: Run) -> StoredHistory {
-        let entry =
-            |version| StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() };
         let repository = clean(&self.repository);
         StoredHistory {
             identity: format!("import {}", run.id),
@@ -55,7 +53,7 @@ impl HistoryRange {
             repository,
             remote: self.remote.map(|remote| clean(&remote)),
             range: clean(&self.range),
-            entries: self.versions.into_iter().map(entry).collect(),
+            entries: self.versions.into_iter().map(StoredVersion::new).collect(),
             unlisted: Vec::new(),
             request: None,
             run,

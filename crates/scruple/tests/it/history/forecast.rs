@@ -1,7 +1,7 @@
 //! The cost of a history is announced before it is spent.
 
 use crate::repository::Repository;
-use crate::support::Place;
+use crate::support::{Answer, Place, at};
 use std::process::Stdio;
 
 /// Starts a history of three versions that takes long, and interrupts it when its standard error has these words.
@@ -67,4 +67,26 @@ fn a_version_without_build_steps_is_not_said_to_be_built() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     assert!(answer.stderr.contains("version 1 of 2 copied: "), "{}", answer.stderr);
     assert!(!answer.stderr.contains(" built in "), "{}", answer.stderr);
+}
+
+#[test]
+fn counting_is_part_of_the_budget() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for number in 1..=5 {
+        // The padding is set in the timing pass only.
+        repository.write("app.sh", &format!("# {number}\n[ -n \"$SCRUPLE_PADDING\" ] || sleep 0.3\n"));
+        repository.commit(&format!("version {number}"));
+    }
+    let words =
+        ["history", "--repo", "repo", "--adaptive", "--budget", "3s", "--json", "--artifact", "app.sh"];
+    let answer = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
+    let states = |answer: &Answer| -> Vec<String> {
+        let json = answer.json();
+        let versions = at(&json, "/history/versions").as_array().expect("versions").clone();
+        versions.iter().map(|version| version["state"].as_str().unwrap_or("").to_owned()).collect()
+    };
+    assert_eq!(states(&answer), ["built", "skipped", "skipped", "skipped", "built"], "{}", answer.stderr);
+    let again = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
+    assert_eq!(states(&again), states(&answer), "the time is stored: {}", again.stderr);
 }

@@ -156,7 +156,7 @@ pub fn history(
         let before: Vec<String> =
             place.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect();
         let version = Version { time: time.unwrap_or(0), ..Version::built(id.clone(), before) };
-        StoredVersion { version, artefacts: None, counted: 0, outputs: SortedMap::new() }
+        StoredVersion::new(version)
     };
     let entries: Vec<StoredVersion> = versions.iter().enumerate().map(entry).collect();
     let range = format!("{}..{}", ids[0], ids[ids.len() - 1]);
