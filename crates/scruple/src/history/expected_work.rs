@@ -66,20 +66,20 @@ impl ExpectedWork {
             if now == ParallelWork::default() {
                 break;
             }
-            let rounds = assumed.within_budget(&now, effort, spent);
             let building = assumed.build * now.builds.len() as u32;
             work.builds += now.builds.len();
             work.add(building, now.builds.len(), places.min(now.builds.len()), assumed);
             let counted = now.count.len() * assumed.counted;
             work.launches += counted;
-            work.add(assumed.launch * counted as u32, 1, assumed.groups(places), assumed);
+            let counting = assumed.launch * counted as u32;
+            work.add(counting, 1, assumed.groups(places), assumed);
+            let rounds = assumed.within_budget(&now, effort, (spent, counting));
             let timed = now.beside.len() * assumed.subjects * rounds as usize;
             let timing = assumed.launch * timed as u32;
             let rows = (assumed.divided)(places as u32, rounds) as usize;
             work.launches += timed;
             work.add(timing, rows, rows * assumed.groups(places / rows), assumed);
-            spent += timing + assumed.launch * counted as u32;
-            spent += if effort.adaptive { building } else { Duration::ZERO };
+            spent += counting + timing + if effort.adaptive { building } else { Duration::ZERO };
             now.builds.iter().for_each(|index| seen[*index].state = VersionState::Built);
             now.count.iter().for_each(|index| seen[*index].counted = true);
             for index in &now.beside {
@@ -114,12 +114,19 @@ impl AssumedCosts {
         effort.budget.is_some() && !(self.build.is_zero() && self.launch.is_zero())
     }
 
-    /// The number of rounds of a step before the budget is used up.
-    fn within_budget(&self, now: &ParallelWork, effort: &HistoryEffort, spent: Duration) -> u32 {
+    /// The number of rounds of a step before the budget is used up. The second time is that of counting, which comes
+    /// before the rounds.
+    fn within_budget(
+        &self,
+        now: &ParallelWork,
+        effort: &HistoryEffort,
+        (spent, counting): (Duration, Duration),
+    ) -> u32 {
         let round = self.launch * (now.beside.len() * self.subjects) as u32;
         match effort.budget {
             Some(budget) if spent < budget && !round.is_zero() => {
-                let rounds = (budget - spent).as_nanos().div_ceil(round.as_nanos());
+                let left = budget.saturating_sub(spent + counting);
+                let rounds = left.as_nanos().div_ceil(round.as_nanos()).max(1);
                 now.rounds.min(u32::try_from(rounds).unwrap_or(u32::MAX))
             }
             _ => now.rounds,
