@@ -371,3 +371,9 @@ fn any_change_of_an_exact_metric_is_a_change() {
     );
     assert!(exact(&[]).is_empty() && exact(&[1.0]).is_empty());
 }
+
+#[test]
+fn a_drift_in_few_values_is_seldom_taken_for_changes() {
+    let wrong = drifting(59, 0.6, 400);
+    assert!(wrong <= 5, "{wrong}");
+}
