@@ -182,7 +182,7 @@ impl Campaign {
                 result = match step {
                     Step::Build(index) => self.build_and_try(index),
                     Step::Count(index) => self.count(index),
-                    Step::Block(set) => self.on_the_clock(set[0], |campaign| campaign.take_block(&set)),
+                    Step::Block(set) => self.recording_time(set[0], |campaign| campaign.take_block(&set)),
                     Step::Rebuild(set) => {
                         let interrupted = self.interrupted.clone();
                         self.building().rebuild(&set, &interrupted)
@@ -217,7 +217,7 @@ impl Campaign {
     /// Builds a version. If no cost of this history is known, it is counted at once: only a launch shows what is ahead.
     fn build_and_try(&mut self, index: usize) -> Result<(), Fault> {
         match self.scope.effort.adaptive {
-            true => self.on_the_clock(index, |campaign| campaign.building().build(index))?,
+            true => self.recording_time(index, |campaign| campaign.building().build(index))?,
             false => self.building().build(index)?,
         }
         let tried =
@@ -229,7 +229,7 @@ impl Campaign {
     }
 
     /// Works on a version, and records the time that this takes besides what its samples hold.
-    fn on_the_clock(
+    fn recording_time(
         &mut self,
         index: usize,
         work: impl FnOnce(&mut Campaign) -> Result<(), Fault>,
@@ -243,7 +243,7 @@ impl Campaign {
 
     /// Counts a version, if its artefacts are available.
     fn count(&mut self, index: usize) -> Result<(), Fault> {
-        self.on_the_clock(index, |campaign| campaign.run_other_passes(index))
+        self.recording_time(index, |campaign| campaign.run_other_passes(index))
     }
 
     fn run_other_passes(&mut self, index: usize) -> Result<(), Fault> {

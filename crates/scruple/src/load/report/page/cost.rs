@@ -13,7 +13,10 @@ use scruple_measure::load::cost::sheet::CostRow;
 
 /// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {
-    let mut parts: Vec<SectionPart> = table(loads).into_iter().map(SectionPart::Table).collect();
+    let mut parts: Vec<SectionPart> = table(loads)
+        .into_iter()
+        .flat_map(|table| [SectionPart::Table(table), apart_from_windows()])
+        .collect();
     for server in &loads.servers {
         let lines: Vec<String> = remarks(server)
             .into_iter()
@@ -36,6 +39,15 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
     }
     let title = "Cost of a request".to_owned();
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
+}
+
+/// Says why a cost differs from the metric of the same counter.
+fn apart_from_windows() -> SectionPart {
+    SectionPart::Note(
+        "A row is the cost of one more request, without what a window costs by itself and what an idle server costs. \
+         Metrics such as cpu / request divide all costs of a window by its requests."
+            .to_owned(),
+    )
 }
 
 fn rows(server: &ServerResults) -> Vec<&CostRow> {
@@ -71,7 +83,7 @@ fn table(loads: &Loads) -> Option<Table> {
         head.push(ColumnHeading::number("interval"));
         if !several {
             head.extend([
-                ColumnHeading::number("a window as such"),
+                ColumnHeading::number("window by itself"),
                 ColumnHeading::number("idle, per second"),
             ]);
         }
