@@ -3,7 +3,7 @@
 use scruple_core::explain::{Context, Edge, Function, OwnCost, PROGRAM, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::number_map::NumberMap;
-use scruple_measure::calltree::{self, Side};
+use scruple_measure::calltree::{self, MachineCode, Side};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -24,7 +24,8 @@ pub struct TreeBuilder {
 impl TreeBuilder {
     /// Creates a tree that contains only its root.
     pub fn new() -> TreeBuilder {
-        let mut side = Side::default();
+        // The files on the disk may be newer than the profile, so the code of its functions is not known.
+        let mut side = Side { code: Some(MachineCode::default()), ..Side::default() };
         side.add_function(calltree::ProfileFunction::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
         TreeBuilder {

@@ -6,6 +6,7 @@ mod collapsed;
 mod heaptrack;
 mod memray;
 mod own_format;
+mod perf_script;
 mod pprof;
 
 use crate::fault::Fault;
@@ -202,8 +203,7 @@ fn require_last_line_end(text: &str) -> Result<&str, String> {
 }
 
 const OF_MEMRAY: &str = "it is memray’s own format; `memray transform csv FILE` writes one that can be read";
-const OF_PERF: &str = "it is perf’s own format; pipe `perf script` into `stackcollapse-perf.pl` or `inferno-collapse-perf`, \
-                       whose collapsed stacks can be read";
+const OF_PERF: &str = "it is perf’s own format; `perf script -i FILE > FILE.txt` writes one that can be read";
 
 /// The first bytes of other tools' files, and what to do with them.
 const FOREIGN: &[(&[u8], &str)] = &[
@@ -216,17 +216,6 @@ const FOREIGN: &[(&[u8], &str)] = &[
         "it is a file of massif, which Scruple cannot read; heaptrack records the same, and its files can be read",
     ),
 ];
-
-/// Whether this is the output of `perf script`: a line for each sample, which ends with the name of the event, and
-/// below it a line for each function, with its address.
-fn is_of_perf(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    let is_address = |word: &str| word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    lines.next().is_some_and(|line| !line.starts_with([' ', '\t']) && line.trim_end().ends_with(':'))
-        && lines.next().is_some_and(|line| {
-            line.starts_with([' ', '\t']) && line.split_whitespace().next().is_some_and(is_address)
-        })
-}
 
 fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
     for (begin, advice) in FOREIGN {
@@ -261,7 +250,7 @@ fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
     };
     match () {
         () if first.starts_with(own_format::HEAD) => own_format::parse(text),
-        () if is_of_perf(text) => Err(OF_PERF.to_owned()),
+        () if perf_script::is_written_by_perf(text) => perf_script::parse(text).map_err(named("perf script")),
         () if first.starts_with("v ") && text.lines().nth(1).is_some_and(|line| line.starts_with("X ")) => {
             require_last_line_end(text).and_then(heaptrack::parse).map_err(named("heaptrack"))
         }
@@ -270,7 +259,7 @@ fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
         }
         () if first.starts_with("{\"") || first.trim() == "{" => Err(
             "it is JSON, which is not read: neither that of speedscope and the Firefox profiler nor that of DHAT; what can \
-             be read here are collapsed stacks and the files of pprof, callgrind, heaptrack and memray"
+             be read here are collapsed stacks and the files of pprof, callgrind, `perf script`, heaptrack and memray"
                 .to_owned(),
         ),
         () if is_callgrind() => callgrind::parse(text).map_err(named("callgrind")),

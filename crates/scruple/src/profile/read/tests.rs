@@ -148,6 +148,23 @@ fn a_kept_profile_is_what_it_was() {
 }
 
 #[test]
+fn samples_of_perf_are_read_with_their_files_and_threads() {
+    let text = "# captured\nmy app 7/8 [001] 1.5:    1001 cycles:u: \n\t 11b3 hash+0x1a (/bin/my app)\n\
+                \t 11c0 std::vec<int (*)(int)>::at(int) const+0x2 (inlined)\n\t 12 main (/bin/my app)\n\n\
+                my app 7/8 [001] 1.6:    1001 cycles:u: \n\t ff write (/lib/libc.so.6)\n\t 0 [unknown] (/bin/my app)\n\n";
+    let read = parse(text.as_bytes()).unwrap();
+    assert_eq!((read.kind.word.as_deref(), read.kind.is_sampled), (Some("samples"), true));
+    assert_eq!(read.side.tree.total(Count::Instructions), 2);
+    assert_eq!(of(&read, "hash"), (instructions(1), instructions(1)));
+    assert_eq!(of(&read, "std::vec<int (*)(int)>::at(int) const"), (OwnCost::default(), instructions(1)));
+    let module = |name: &str| {
+        let found = read.side.tree.functions.iter().find(|function| function.name == name).unwrap();
+        found.module.clone()
+    };
+    assert_eq!([module("main"), module("write")], ["program", "libc.so"]);
+}
+
+#[test]
 fn a_file_that_is_not_a_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
@@ -165,8 +182,20 @@ fn a_file_that_is_not_a_profile_gets_one_clear_error() {
         ),
         (b"memray\0\x01", "memray transform csv"),
         (b"\x04\x22\x4d\x18@@\xc0", "memray transform csv"),
-        (b"PERFILE2h\0\0\0", "stackcollapse-perf.pl"),
-        (b"app 7 1.5:    1001 cpu-clock:u: \n\t    11b3 hash+0x1a (/app)\n\n", "stackcollapse-perf.pl"),
+        (b"PERFILE2h\0\0\0", "`perf script -i FILE > FILE.txt`"),
+        (
+            b"app 7 1.5: 1 cycles: \n\t 11b3 f+0x1a (/app)\n",
+            "as perf script’s: no empty line follows its last sample",
+        ),
+        (
+            b"app 7 1.5: 1 cycles: \n\t 11b3 f (/app)\n\n\t 11b3 f (/app)\n",
+            "line 4: it is not the line of a sample",
+        ),
+        (b"app 7 1.5: 1 cycles: \n\t 11b3 f (/app)\nmain 3\n\n", "line 3: it is not the line of a function"),
+        (
+            b"app 7 1.5: 1 cycles: \n\t 11b3 f (/app)\n\napp 7 1.5: 1 faults: \n\t 11b3 f (/app)\n\n",
+            "line 4: it has samples of several events (‘cycles’ and ‘faults’)",
+        ),
         (b"desc: --massif-out-file=x\ncmd: ./x\n", "it is a file of massif"),
         (b"# callgrind format\nevents: Dr\n", "as callgrind’s: line 2: instructions (Ir) were not counted"),
         (b"# callgrind format\nevents: Ir\n", "as callgrind’s: it has no functions"),
@@ -213,7 +242,7 @@ fn is_used(bytes: &[u8]) {
 
 #[test]
 fn damaged_profiles_of_other_tools_are_survived() {
-    for name in ["collapsed", "callgrind", "heaptrack", "memray", "pprof", "kept"] {
+    for name in ["collapsed", "callgrind", "heaptrack", "memray", "perf", "pprof", "kept"] {
         Corpus::named(name).is_survived_by(is_used);
     }
 }

@@ -142,3 +142,22 @@ fn a_copy_under_a_longer_name_executes_the_same() {
     let difference = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
     assert!(difference.abs() < 1000.0, "{}", answer.exchange());
 }
+
+#[test]
+fn profiles_of_other_tools_do_not_say_that_code_is_the_same_because_a_file_was_replaced() {
+    let place = Place::new();
+    // Both profiles name this file, which may have been compiled in between.
+    place.write("app", "code");
+    let app = place.file("app");
+    let samples = |function: &str, number: usize| {
+        format!("app 7 1.5: 1 cycles: \n\t 11b3 {function}+0x1a ({})\n\n", app.display()).repeat(number)
+    };
+    place.write("old.txt", &(samples("hash", 1000) + &samples("print", 500)));
+    place.write("new.txt", &(samples("hash", 3000) + &samples("print", 500)));
+    let answer = place.run(["explain", "old.txt", "new.txt"]);
+    let text = answer.stdout.replace('\n', " ");
+    assert!(
+        text.contains("It shows first in hash") && text.contains("can’t tell whether its code changed"),
+        "{text}"
+    );
+}
