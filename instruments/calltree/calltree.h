@@ -90,8 +90,8 @@ typedef struct {
     ULong settled; /* the number of the peak at which `at_peak` holds; for a later one `live` does */
 } LiveBlocks;
 
-/* A calling context: the functions from the start of a thread to this one. A function occurs at most once on the
- * path, because a recursive call leads back to the function's context on the path. */
+/* A calling context: the functions from the start of a thread to this one. The call of one function by another occurs at
+ * most once on the path, because such a call leads back to the context on the path. */
 typedef struct Context {
     Function *function;            /* NULL: the root */
     ULong self;
@@ -178,6 +178,7 @@ void *take(SizeT size);
 Bool begin_of(Object *object, Addr offset, Addr *begin, const HChar **name);
 
 /* contexts.c */
+extern Bool folds_by_call; /* no recursive call was led back to the context of a function that another function called */
 extern ULong cut_calls; /* calls that lead to a context below the root, because there are too many; at least one of each kind */
 void contexts_start(ULong limit, Bool fold);
 Context *root_context(void);

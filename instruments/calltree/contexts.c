@@ -15,6 +15,11 @@ static struct {
 static UWord slots, used;
 static ULong context_count, context_limit;
 static Bool fold_recursion;
+Bool folds_by_call = True;
+
+/* With more contexts than this, recursion leads back to the function's context, whoever calls it: functions that call each
+ * other have as many paths as there are orders of their calls. */
+#define MOST_BY_CALL 1000000
 
 void contexts_start(ULong limit, Bool fold) {
     context_limit = limit;
@@ -64,12 +69,20 @@ static Context *new_context(Context *parent, Function *function) {
     return context;
 }
 
+/* Whether a context is where a recursive call leads back to: a context of the called function, which the same function
+ * called. So the cost of a recursive call is apart from that of the outer call. */
+static Bool is_outer(const Context *context, const Context *from, const Function *function) {
+    if (context->function != function->origin) return False;
+    return !folds_by_call || (context->parent && context->parent->function == from->function);
+}
+
 /* The context to which a new edge leads: an ancestor if the call is recursive, else a new one; NULL if there are
  * too many. Below the root there is always room, for one context of each function. */
 static Context *destination(Context *from, Function *function) {
+    if (find_sites || context_count >= MOST_BY_CALL) folds_by_call = False;
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
-            if (above->function == function->origin) return above;
+            if (is_outer(above, from, function)) return above;
     return context_count < context_limit || from == &root ? new_context(from, function) : NULL;
 }
 

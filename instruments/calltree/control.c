@@ -32,7 +32,7 @@ static Bool on_order(const HChar *order) {
         VG_(gdb_printf)("zeroed\n");
     } else if (has_verb(order, "dump", &rest)) {
         if (rest[0]) profile_label(rest);
-        UInt part = profile_write("request", 0);
+        UInt part = profile_write("dump", 0);
         if (part) VG_(gdb_printf)("dumped %u\n", part);
         else VG_(gdb_printf)("the profile cannot be written\n");
     } else if (has_verb(order, "phase", &rest)) {
@@ -52,7 +52,7 @@ Bool on_request(ThreadId thread, UWord *arguments, UWord *result) {
             return True;
         case SCRUPLE_CALLTREE_DUMP:
             if (arguments[1]) profile_label((const HChar *)arguments[1]);
-            *result = profile_write("request", 0);
+            *result = profile_write("dump", 0);
             return True;
         case SCRUPLE_CALLTREE_PHASE:
             *result = next_part(arguments[1] ? (const HChar *)arguments[1] : "");

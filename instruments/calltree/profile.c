@@ -189,7 +189,8 @@ static void mark_contexts(void) {
 
 /* Writes objects, functions, contexts (parents first), calls and runs; each line begins with its kind. */
 static void tree(Sink *sink) {
-    put(sink, "heap-functions %u\ncut-calls %llu\n", heap_hooks, cut_calls);
+    put(sink, "heap-functions %u\ncut-calls %llu\nrecursion-by %s\n", heap_hooks, cut_calls,
+        folds_by_call ? "call" : "function");
     for (Object *object = all_objects(); object; object = object->next) {
         put(sink, "o %u ", object->id);
         text(sink, object->path ? object->path : "");
@@ -257,6 +258,15 @@ UInt profile_write(const HChar *reason, Int status) {
     put(&sink, "total %llu\nend\n", total);
     flush(&sink);
     VG_(close)(sink.file);
+    if (sink.failed) {
+        /* A file that says so takes the place of the incomplete one. */
+        HChar *mark = name_of(".unwritten");
+        profile_withdraw(part);
+        SysRes made = create(mark);
+        if (!sr_isError(made)) VG_(close)(sr_Res(made));
+        VG_(free)(mark);
+        return 0;
+    }
     return part;
 }
 

@@ -328,6 +328,9 @@ fn calls_by_caller([first, second]: [&Tree; 2], matched: &Matched) -> CallsByCal
                 add(tree.contexts[above].function, context.function, context.calls);
             }
         }
+        for (from, to, more) in &tree.recursive {
+            add(tree.contexts[*from].function, tree.contexts[*to].function, *more);
+        }
         tree.edges.iter().for_each(|edge| add(edge.caller, edge.callee, edge.calls));
     }
     calls

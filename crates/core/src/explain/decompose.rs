@@ -92,7 +92,13 @@ pub fn decompose(
             [Some(old), Some(new)] => {
                 let ratio = ratio(caller, of_caller, (&old, &new), count);
                 add(caller.key, of_call, PieceKind::Calls(key), old.inclusive * (ratio - of_caller));
-                let path = above.below(key, &keys[key], same(key));
+                let mut path = above;
+                // A recursive function is mostly called by what it calls.
+                for at in cycle(nodes, at) {
+                    let key = nodes[at].key;
+                    path = path.below(key, &keys[key], same(key));
+                }
+                let path = path.below(key, &keys[key], same(key));
                 add(key, path.owner(key), PieceKind::Own, new.own - old.own * ratio);
                 Some((ratio, path))
             }
@@ -118,6 +124,14 @@ pub fn decompose(
     let mut pieces: Vec<DifferencePiece> = pieces.into_iter().map(piece).collect();
     sorting::by_key(&mut pieces, |piece| (piece.owner, piece.site, piece.what, piece.same_code));
     pieces
+}
+
+/// The contexts through which a context calls itself, the nearest to it first; none unless most of its calls are recursive.
+fn cycle(nodes: &[MergedNode], at: usize) -> Vec<usize> {
+    let path = std::iter::successors(nodes[at].recursive_caller, |above| Some(nodes[*above].parent));
+    let mut path: Vec<usize> = path.take_while(|above| *above != at).collect();
+    path.reverse();
+    path
 }
 
 /// How many times as much a context would cost in the second tree if nothing in it had changed, `of_caller` times as

@@ -2,6 +2,7 @@
 
 use super::{Count, Tree};
 use crate::number_map::NumberMap;
+use crate::sorting;
 
 /// A context of either tree, or of both.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,8 @@ pub struct MergedNode {
     pub parent: usize,
     /// What the context costs in the first and in the second tree; `None` in a tree that does not have it.
     pub sides: [Option<ContextSums>; 2],
+    /// If most calls of the context are recursive: the context that makes most of these, which is below it or itself.
+    pub recursive_caller: Option<usize>,
 }
 
 /// What a context costs in one tree.
@@ -35,36 +38,45 @@ impl MergedNode {
 /// The number of levels up the path of callers that are searched for an outer call of a recursive function.
 const FAR: usize = 2000;
 
-/// Merges two trees, whose functions have the given keys. Contexts follow those of their callers. A recursive call does
-/// not begin a new context: its cost is added to the context of the outer call. The result is empty unless both trees
-/// have contexts.
+/// Merges two trees, whose functions have the given keys. Contexts follow those of their callers. The cost of a
+/// recursive call is added to a context on the path: to that of the outer call of the function by the same caller if
+/// both trees tell these apart ([`Tree::folds_by_call`]), else to that of the outer call. The result is empty unless
+/// both trees have contexts.
 pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<MergedNode> {
     let [Some(root), Some(_)] = trees.map(|tree| tree.contexts.first()) else { return Vec::new() };
-    let mut nodes = vec![MergedNode { key: keys[0][root.function], parent: 0, sides: [None; 2] }];
+    let by_call = trees.iter().all(|tree| tree.folds_by_call);
+    let mut nodes =
+        vec![MergedNode { key: keys[0][root.function], parent: 0, sides: [None; 2], recursive_caller: None }];
     // One map for the whole tree takes far less memory than one for each context.
     let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
+    let mut recursive: NumberMap<(u32, u32), f64> = NumberMap::default();
     for (side, tree) in trees.into_iter().enumerate() {
         let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
         for (index, context) in tree.contexts.iter().enumerate() {
             let key = keys[side][context.function];
             // A merged tree has a single root, so other contexts without a parent go below it.
             let parent = context.parent.map_or(0, |parent| place[parent] as usize);
-            let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key) };
+            let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key, by_call) };
             let at = above.unwrap_or_else(|| {
                 let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;
                 if at == nodes.len() {
-                    nodes.push(MergedNode { key, parent, sides: [None; 2] });
+                    nodes.push(MergedNode { key, parent, sides: [None; 2], recursive_caller: None });
                 }
                 at
             });
             let sums = nodes[at].sides[side].get_or_insert_default();
-            if above.is_none() {
-                sums.calls += context.calls as f64;
+            match above {
+                None => sums.calls += context.calls as f64,
+                Some(_) => *recursive.entry((at as u32, parent as u32)).or_default() += context.calls as f64,
             }
             sums.own += context.cost.of(count) as f64;
             place.push(at as u32);
         }
+        for (from, to, calls) in &tree.recursive {
+            *recursive.entry((place[*to], place[*from])).or_default() += *calls as f64;
+        }
     }
+    find_recursive_callers(&mut nodes, recursive.into_iter().collect());
     for sums in nodes.iter_mut().flat_map(|node| &mut node.sides).flatten() {
         sums.calls = sums.calls.max(1.0);
         sums.inclusive = sums.own;
@@ -80,14 +92,32 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Merge
     nodes
 }
 
-fn on_path(nodes: &[MergedNode], from: usize, key: usize) -> Option<usize> {
+/// Notes which context makes most recursive calls of each context. `calls` are those by called and calling context.
+fn find_recursive_callers(nodes: &mut [MergedNode], mut calls: Vec<((u32, u32), f64)>) {
+    sorting::by(&mut calls, |a, b| a.0.cmp(&b.0));
+    for of_one in calls.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let called = of_one[0].0.0 as usize;
+        let outer: f64 = nodes[called].sides.iter().flatten().map(|sums| sums.calls).sum();
+        if of_one.iter().map(|(_, calls)| calls).sum::<f64>() <= outer {
+            continue;
+        }
+        let most = of_one.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|((_, caller), _)| *caller as usize);
+        // Where functions of one tree are one function of the other, a call may lead to a context that is not above.
+        nodes[called].recursive_caller = most.filter(|most| {
+            std::iter::successors(Some(*most), |at| (*at > 0).then(|| nodes[*at].parent))
+                .any(|at| at == called)
+        });
+    }
+}
+
+fn on_path(nodes: &[MergedNode], from: usize, key: usize, by_call: bool) -> Option<usize> {
     let mut at = from;
     for _ in 0..FAR {
         // The root does not represent a function.
         if at == 0 {
             return None;
         }
-        if nodes[at].key == key {
+        if nodes[at].key == key && (!by_call || nodes[nodes[at].parent].key == nodes[from].key) {
             return Some(at);
         }
         at = nodes[at].parent;

@@ -269,6 +269,44 @@ fn recursion_is_one_context() {
     assert_eq!(found.rows[0].delta, 999_900.0);
 }
 
+/// A tree whose recursive calls lead back to contexts that the same caller has called.
+fn by_call(lines: &[(usize, &str, u64, u64)], recursive: &[(usize, usize, u64)]) -> Tree {
+    Tree { folds_by_call: true, recursive: recursive.to_vec(), ..tree(lines) }
+}
+
+#[test]
+fn a_removed_recursive_call_is_attributed_to_the_function_that_made_it() {
+    // The outer call of `walk` is dear; those that `compare` makes are cheap.
+    let line = |compare| [(0, "walk", 1, 5_000), (1, "compare", 100, compare), (2, "walk", 100, 700)];
+    let (old, new) = (by_call(&line(1_000), &[]), by_call(&line(1_200)[..2], &[]));
+    let found = explained(&old, &new, &["compare"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].delta), ("compare", -500.0));
+}
+
+#[test]
+fn code_in_a_recursion_is_attributed_to_the_changed_function_through_which_it_calls_itself() {
+    let side = |calls: u64| {
+        let outer = [(0, "main", 1, 9), (1, "walk", 1, 5), (2, "each", 1, calls * 8)];
+        let inner = [(3, "pair", 1, calls), (4, "walk", calls - 1, calls * 2)];
+        by_call(&[outer.as_slice(), &inner].concat(), &[(5, 3, calls - 1)])
+    };
+    let found = explained(&side(10), &side(30), &["pair"]);
+    assert_eq!(found.rows.len(), 1, "{found:#?}");
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].delta), ("pair", 220.0));
+}
+
+#[test]
+fn recursion_can_be_folded_by_function() {
+    let lines =
+        [(0, "walk", 1, 5), (1, "each", 4, 7), (2, "walk", 4, 3), (3, "leaf", 9, 1), (1, "leaf", 1, 2)];
+    let (contexts, recursive) = by_call(&lines, &[(4, 2, 6)]).folded_by_function();
+    let shown: Vec<_> =
+        contexts.iter().map(|one| (one.parent, one.calls, one.recursive, one.cost.instructions)).collect();
+    assert_eq!(shown, [(None, 1, 0, 0), (Some(0), 1, 4, 8), (Some(1), 4, 0, 7), (Some(1), 10, 0, 3)]);
+    assert_eq!(recursive, [(2, 1, 4), (3, 2, 6)]);
+}
+
 #[test]
 fn instances_of_a_template_are_one_row() {
     let lines = |cost| [(0, "main", 1, 10), (1, "Acc<int>::add", 9, cost), (1, "Acc<long>::add", 9, cost)];

@@ -87,6 +87,14 @@ pub enum CalltreeError {
         /// The system's error.
         source: io::Error,
     },
+    /// The tool could not write all of a profile.
+    #[error(
+        "the profiles could not be written to {folder}: free disk space, or set XDG_CACHE_HOME to another folder"
+    )]
+    Unwritten {
+        /// The folder of the profiles.
+        folder: PathBuf,
+    },
     /// A profile contains something that the tool does not write.
     #[error("the profile {path} is damaged: {why}")]
     Damaged {

@@ -262,6 +262,7 @@ fn compile(
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| line.contains("error")).or(said.lines().next());
+    let first = |word: &str| said.lines().find(|line| line.contains(word));
+    let line = first("No space left").or_else(|| first("error")).or(said.lines().next());
     Err(fails(line.unwrap_or("the compiler did not say why").trim().escape_debug().to_string()))
 }

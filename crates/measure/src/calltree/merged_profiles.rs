@@ -28,8 +28,6 @@ pub struct Side {
     pub counts: HashMap<String, HashMap<u64, u64>>,
     /// The own instructions of code whose function is known, by a symbol or an unwinding table, and of other code.
     pub named: (u64, u64),
-    /// Recursive calls: the calling context, the called context above it, and the number of calls.
-    pub recursive: Vec<(usize, usize, u64)>,
     /// Calls to functions whose context is below the root, without their callers, because there are too many contexts.
     /// It is 0 only if there are none.
     pub cut: u64,
@@ -61,6 +59,7 @@ impl Side {
         let mut side = Side::default();
         let root = side.add_function(ProfileFunction::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
+        side.tree.folds_by_call = profiles.processes.iter().all(|profile| profile.folds_by_call);
         let mut known = FunctionIndices::new();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
@@ -256,7 +255,7 @@ impl Side {
         for call in &profile.recursive {
             let to = &mut self.tree.contexts[begin + call.to];
             to.recursive = to.recursive.saturating_add(call.calls);
-            self.recursive.push((begin + call.from, begin + call.to, call.calls));
+            self.tree.recursive.push((begin + call.from, begin + call.to, call.calls));
         }
     }
 

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 pub struct Profiles {
     /// The profiles, sorted by process and part.
     pub processes: Vec<Profile>,
+    /// Copies of counts that a process was asked for and that it continued. They are also in the next part of the
+    /// process, unless its counts were reset in between.
+    pub dumps: Vec<Profile>,
     /// The ids of processes that were killed, whose counts are lost.
     pub lost: Vec<i32>,
     /// Those of them that executed a program in which the tool did not start.
@@ -62,8 +65,11 @@ pub struct Profile {
     pub total: u64,
     /// The context tree: parents before children, the root first. It is empty if only the total was counted.
     pub contexts: Vec<ProfileContext>,
-    /// Calls to a function that is already on the path; they return to its context.
+    /// Recursive calls that return to a context on the path.
     pub recursive: Vec<RecursiveCalls>,
+    /// Whether only a call by the same function returns to such a context, so that a recursive function has further
+    /// contexts on the path; see [`scruple_core::explain::Tree::folds_by_call`].
+    pub folds_by_call: bool,
     /// Calls between functions, if a tool counted that has no calling contexts.
     pub calls: Vec<Calls>,
     /// Functions; contexts and runs refer to them by index.
@@ -90,8 +96,10 @@ pub enum End {
     Exit,
     /// The process executed another program.
     Exec,
-    /// The program, or a controlling process, requested the profile.
+    /// The program, or a controlling process, asked for another part to begin.
     Request,
+    /// The program, or a controlling process, asked for a copy of the counts; the part does not end.
+    Dump,
 }
 
 /// A function in a file.
@@ -196,6 +204,19 @@ impl Profiles {
         self.processes.iter().map(|profile| profile.total).sum()
     }
 
+    /// The number of different processes.
+    pub fn count(&self) -> usize {
+        let mut ids: Vec<i32> = self.processes.iter().map(|profile| profile.process).collect();
+        ids.dedup_by(|one, other| one == other && *one != 0);
+        ids.len()
+    }
+
+    /// The parts to which the program gave a name, in their order; copies follow the parts that ended.
+    pub fn named_parts(&self) -> impl Iterator<Item = (&str, &Profile)> {
+        let all = self.processes.iter().chain(&self.dumps);
+        all.filter_map(|profile| Some((profile.label.as_deref()?, profile)))
+    }
+
     /// The first thing that one of the processes did and that another program may notice.
     pub fn effect(&self) -> Option<&SeenEffect> {
         self.processes
@@ -229,8 +250,7 @@ impl Profile {
         sum
     }
 
-    /// For each context, its instructions including those of the contexts below it. Recursive calls have no context
-    /// of their own, so that none is counted twice.
+    /// For each context, its instructions including those of the contexts below it.
     pub fn inclusive(&self) -> Vec<u64> {
         let mut sums: Vec<u64> = self.contexts.iter().map(|context| context.own).collect();
         for at in (0..self.contexts.len()).rev() {
@@ -249,7 +269,10 @@ impl Profile {
             let Some(function) = context.function else { continue };
             let sums = totals.entry(&self.functions[function]).or_default();
             sums.own += context.own;
-            sums.inclusive += inclusive;
+            // The outermost call of a function includes what its recursive calls cost.
+            if !self.is_below(context.parent, function) {
+                sums.inclusive += inclusive;
+            }
             sums.calls = sums.calls.saturating_add(context.calls);
             sums.heap += context.heap;
         }
@@ -260,6 +283,18 @@ impl Profile {
             }
         }
         totals
+    }
+
+    /// Whether a function is on the path to a context, or its own.
+    fn is_below(&self, context: Option<usize>, function: usize) -> bool {
+        let mut at = context.map(|at| &self.contexts[at]);
+        while let Some(context) = at {
+            if context.function == Some(function) {
+                return true;
+            }
+            at = context.parent.map(|at| &self.contexts[at]);
+        }
+        false
     }
 
     /// The functions on the path from the root to a context, outermost first; `None` stands for an interruption by a

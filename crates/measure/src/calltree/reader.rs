@@ -37,6 +37,7 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
         match (part, part.parse()) {
             ("running", _) => profiles.lost.push(process),
             ("exec", _) => profiles.unstarted.push(process),
+            ("unwritten", _) => return Err(CalltreeError::Unwritten { folder: folder.to_owned() }),
             (_, Ok(part)) => files.push((process, part, entry.path())),
             _ => {}
         }
@@ -47,7 +48,10 @@ pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
         let mut profile = parse(&String::from_utf8_lossy(&bytes))
             .map_err(|why| CalltreeError::Damaged { path: path.clone(), why })?;
         profile.part = part;
-        profiles.processes.push(profile);
+        match profile.end {
+            End::Dump => profiles.dumps.push(profile),
+            _ => profiles.processes.push(profile),
+        }
     }
     if profiles.processes.is_empty() && profiles.lost.is_empty() {
         return Err(CalltreeError::Nothing("the call tree"));
@@ -145,6 +149,7 @@ impl ProfileParser {
                     "exit" => End::Exit,
                     "exec" => End::Exec,
                     "request" => End::Request,
+                    "dump" => End::Dump,
                     other => return Err(format!("‘{}’ is not a reason to stop", other.escape_debug())),
                 }
             }
@@ -157,6 +162,7 @@ impl ProfileParser {
             "leftover" => profile.leftover = some(words.text()),
             "heap-functions" => profile.heap_functions = words.number()?,
             "cut-calls" => profile.cut = words.number()?,
+            "recursion-by" => profile.folds_by_call = words.word()? == "call",
             "total" => profile.total = words.number()?,
             "end" => self.ended = true,
             "o" => {

@@ -19,14 +19,19 @@ fn check(tree: &Profile) {
     let one = |path: &str, calls: u64| (path.to_owned(), calls);
     assert_eq!(own_paths(tree, "score"), [one("main pool worker score", 300)]);
     assert_eq!(own_paths(tree, "worker"), [one("main pool worker", 3)]);
-    assert_eq!(own_paths(tree, "descend"), [one("main grow deep descend", 5)]);
+    let descends = [one("main grow deep descend", 5), one("main grow deep descend descend", 5)];
+    assert_eq!(own_paths(tree, "descend"), descends);
     assert_eq!(of(tree, "main.descend").calls, 5 * 201);
     assert_eq!(own_paths(tree, "attempt"), [one("main panics attempts attempt", 50)]);
-    assert_eq!(own_paths(tree, "leave"), [one("main ends quits leave", 20)]);
+    assert_eq!(
+        own_paths(tree, "leave"),
+        [one("main ends quits leave", 20), one("main ends quits leave leave", 20)]
+    );
     assert_eq!(own_paths(tree, "one"), [one("main many one", 1000)]);
     assert_eq!(own_paths(tree, "add"), [one("main many one add", 1000)]);
     let leaves = [
-        one("main grow deep descend leaf", 1000),
+        one("main grow deep descend descend leaf", 995),
+        one("main grow deep descend leaf", 5),
         one("main many one add leaf", 1000),
         one("main pulls sequence leaf", 40),
     ];

@@ -146,7 +146,7 @@ fn by_caller(
         *sum = sum.with(CallSum { cost: cost_of_calls, calls });
     }
     // A recursive call leads back to a context above, which contains the cost.
-    for (from, to, calls) in &side.recursive {
+    for (from, to, calls) in &side.tree.recursive {
         let (caller, callee) = (contexts[*from].function, contexts[*to].function);
         let sum = all.entry(caller).or_default().entry(callee).or_default();
         *sum = sum.with(CallSum { cost: 0.0, calls: *calls as f64 });

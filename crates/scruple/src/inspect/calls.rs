@@ -1,7 +1,7 @@
 //! `scruple inspect calls`: counts exactly what one program does, by function.
 
 use super::args::CallsArgs;
-use super::report::calls::{self, CallsReport};
+use super::report::calls::{self, CallsReport, NamedPart};
 use super::single_launch::{self, ProgramFile, ended, failure};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
@@ -10,8 +10,9 @@ use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
 use crate::render::export::{self, Export};
 use crate::render::output;
+use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{
-    ChosenTool, DEFINITION, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
+    ChosenTool, DEFINITION, End, Profile, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::instrument::Instrument;
@@ -138,7 +139,8 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
     }
     let counted = CallsReport {
         profile: &whole,
-        processes: profiles.processes.len(),
+        processes: profiles.count(),
+        parts: profiles.named_parts().map(part).collect(),
         heap_seen: profiles.heap().is_some(),
         source: match in_place_of_call_tree(&counter) {
             None => format!("Counted: {DEFINITION}."),
@@ -152,6 +154,10 @@ pub fn calls(args: &CallsArgs) -> Result<Code, Fault> {
         most: args.most,
     };
     write(args, &counted, &side, &exports)
+}
+
+fn part((label, profile): (&str, &Profile)) -> NamedPart {
+    NamedPart { label: plain(label), is_copy: profile.end == End::Dump, instructions: profile.total }
 }
 
 /// Shows a profile that was written earlier.
@@ -172,6 +178,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
     let counted = CallsReport {
         profile: &whole,
         processes: 1,
+        parts: Vec::new(),
         heap_seen: kind.has_heap,
         source: format!("Read from ‘{}’, a profile of {}{varies}.{unchecked}", name, kind.format),
         lines: SourceCosts::default(),

@@ -135,7 +135,8 @@ impl CallProfile {
                 line: None,
             }
         });
-        let contexts = side.tree.contexts.get(1..).unwrap_or_default();
+        let (folded, recursive) = side.tree.folded_by_function();
+        let contexts = folded.get(1..).unwrap_or_default();
         let nodes = contexts.iter().map(|context| ProfileNode {
             // All indices are smaller by one than in the tree, because the root is removed.
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
@@ -145,12 +146,12 @@ impl CallProfile {
             own: OwnCost { allocations: 0, bytes: 0, frees: 0, ..context.cost },
             inclusive: OwnCost::default(),
         });
-        let recursive = side.recursive.iter().filter(|(from, to, _)| *from > 0 && *to > 0);
+        let recursive = recursive.into_iter().filter(|(from, to, _)| *from > 0 && *to > 0);
         let mut profile = CallProfile {
             title: plain(title),
             frames: frames.collect(),
             nodes: nodes.collect(),
-            recursive: recursive.map(|(from, to, calls)| (from - 1, to - 1, *calls)).collect(),
+            recursive: recursive.map(|(from, to, calls)| (from - 1, to - 1, calls)).collect(),
             edges: None,
             word: String::new(),
         };

@@ -138,3 +138,26 @@ fn live_blocks_that_do_not_add_up_are_refused() {
         assert!(why.contains(says), "{why} / {says}");
     }
 }
+
+#[test]
+fn a_profile_that_could_not_be_written_is_not_called_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("out.7.unwritten"), "").unwrap();
+    let why = read_all(&folder.path().join("out")).unwrap_err().to_string();
+    assert!(why.contains("could not be written") && why.contains("free disk space"), "{why}");
+}
+
+#[test]
+fn copies_of_counts_are_no_parts_of_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |part: &str, text: &str| std::fs::write(folder.path().join(part), text).unwrap();
+    write(
+        "out.7.1",
+        &WHOLE.replace("exit 0", "dump 0").replace("heap-functions", "label first\nheap-functions"),
+    );
+    write("out.7.2", WHOLE);
+    let profiles = read_all(&folder.path().join("out")).unwrap();
+    assert_eq!((profiles.count(), profiles.total(), profiles.dumps.len()), (1, 10, 1));
+    let named: Vec<_> = profiles.named_parts().map(|(label, profile)| (label, profile.total)).collect();
+    assert_eq!(named, [("first", 10)]);
+}

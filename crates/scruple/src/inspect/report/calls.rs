@@ -24,6 +24,8 @@ pub struct CallsReport<'a> {
     pub profile: &'a CallProfile,
     /// The number of processes that the program had.
     pub processes: usize,
+    /// The parts of the program to which it gave a name.
+    pub parts: Vec<NamedPart>,
     /// Whether an allocator was recognized, so that zero allocations really means none.
     pub heap_seen: bool,
     /// The origin of the figures, as a sentence.
@@ -34,6 +36,18 @@ pub struct CallsReport<'a> {
     pub sort: SortCalls,
     /// The largest number of functions and of lines that are shown.
     pub most: usize,
+}
+
+/// What was counted between two commands of a program to the tool.
+#[derive(Serialize)]
+pub struct NamedPart {
+    /// The name that the program gave to it.
+    pub label: String,
+    /// Whether it is a copy of counts, which a following part may contain as well.
+    #[serde(rename = "dump")]
+    pub is_copy: bool,
+    /// All instructions.
+    pub instructions: u64,
 }
 
 impl CallsReport<'_> {
@@ -69,7 +83,15 @@ impl CallsReport<'_> {
 pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     let total = counted.profile.total();
     let mut out =
-        format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n\n", counted.profile.title, total_line(counted, total));
+        format!("{BOLD}Calls of ‘{}’{BOLD:#}\n{}\n", counted.profile.title, total_line(counted, total));
+    for part in &counted.parts {
+        let instructions = count(part.instructions);
+        let _ = match part.is_copy {
+            true => writeln!(out, "{instructions} until ‘{}’ was written", part.label),
+            false => writeln!(out, "{instructions} of these in the phase ‘{}’", part.label),
+        };
+    }
+    out.push('\n');
     let main = counted.drawn();
     let whole = total.of(main).max(1) as f64;
     let _ = writeln!(out, "{DIM}{}  function{DIM:#}", head(counted));
@@ -180,6 +202,8 @@ struct CallsJson<'a> {
     definition: &'a str,
     unit: &'a str,
     processes: usize,
+    #[serde(skip_serializing_if = "<[NamedPart]>::is_empty")]
+    parts: &'a [NamedPart],
     total: Amounts,
     functions: Vec<FunctionEntry<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -239,6 +263,7 @@ pub fn json(counted: &CallsReport<'_>) -> String {
         definition: &counted.source,
         unit: &counted.profile.word,
         processes: counted.processes,
+        parts: &counted.parts,
         total: amounts(counted.profile.total()),
         functions: functions.collect(),
         lines: lines.collect(),

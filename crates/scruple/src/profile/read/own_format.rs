@@ -28,6 +28,8 @@ struct OwnProfile {
     functions: Vec<calltree::ProfileFunction>,
     contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
+    #[serde(default)]
+    folds_by_call: bool,
     executed: Vec<SortedMap<u64, u8>>,
     /// The number of executions of each instruction, by file.
     counts: SortedMap<String, Vec<(u64, u64)>>,
@@ -59,7 +61,8 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
         names: side.tree.functions.clone(),
         functions: side.functions.clone(),
         contexts: side.tree.contexts.iter().map(row).collect(),
-        recursive: side.recursive.clone(),
+        recursive: side.tree.recursive.clone(),
+        folds_by_call: side.tree.folds_by_call,
         executed: side.executed.clone(),
         counts,
         named: side.named,
@@ -119,14 +122,19 @@ fn side(document: &OwnProfile) -> Option<Side> {
         document.counts.iter().map(|(file, places)| (file.clone(), places.iter().copied().collect()));
     Some(Side {
         digests: None,
-        tree: Tree { functions: document.names.clone(), contexts, edges: Vec::new() },
+        tree: Tree {
+            functions: document.names.clone(),
+            contexts,
+            edges: Vec::new(),
+            folds_by_call: document.folds_by_call,
+            recursive: document.recursive.clone(),
+        },
         functions: document.functions.clone(),
         executed: document.executed.clone(),
         counts: of_files.collect(),
         named: document.named,
         cut: document.cut,
         closures: document.closures.clone().unwrap_or_default(),
-        recursive: document.recursive.clone(),
         code: Some(document.code.clone()),
         ..Side::default()
     })

@@ -6,6 +6,7 @@ mod haskell;
 mod hostile;
 mod hunks;
 mod memory;
+mod recursion;
 mod script_servers;
 mod scripts;
 mod side_by_side;
