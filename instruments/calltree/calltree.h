@@ -264,6 +264,7 @@ void profile_forked(void);
 void profile_executes(Bool does);
 /* Returns the number of the part, or 0 if it could not be written. */
 UInt profile_write(const HChar *reason, Int status);
+UInt profile_copy(const HChar *label);
 void profile_withdraw(UInt part);
 void profile_end(void);
 void profile_label(const HChar *label);

@@ -31,8 +31,7 @@ static Bool on_order(const HChar *order) {
         zero_counts();
         VG_(gdb_printf)("zeroed\n");
     } else if (has_verb(order, "dump", &rest)) {
-        if (rest[0]) profile_label(rest);
-        UInt part = profile_write("dump", 0);
+        UInt part = profile_copy(rest);
         if (part) VG_(gdb_printf)("dumped %u\n", part);
         else VG_(gdb_printf)("the profile cannot be written\n");
     } else if (has_verb(order, "phase", &rest)) {
@@ -51,8 +50,7 @@ Bool on_request(ThreadId thread, UWord *arguments, UWord *result) {
             zero_counts();
             return True;
         case SCRUPLE_CALLTREE_DUMP:
-            if (arguments[1]) profile_label((const HChar *)arguments[1]);
-            *result = profile_write("dump", 0);
+            *result = profile_copy(arguments[1] ? (const HChar *)arguments[1] : "");
             return True;
         case SCRUPLE_CALLTREE_PHASE:
             *result = next_part(arguments[1] ? (const HChar *)arguments[1] : "");

@@ -270,6 +270,15 @@ UInt profile_write(const HChar *reason, Int status) {
     return part;
 }
 
+/* Writes a copy of the counts so far, under a label of its own if that is not empty. */
+UInt profile_copy(const HChar *text) {
+    HChar *of_part = label;
+    if (text[0]) profile_label(text);
+    UInt number = profile_write("dump", 0);
+    label = of_part;
+    return number;
+}
+
 /* Removes a part that was written. */
 void profile_withdraw(UInt number) {
     HChar ending[32];
