@@ -88,7 +88,7 @@ fn sample(line: &str) -> Option<(&str, &str)> {
     let event = if is_number(last) { "" } else { last };
     let is_thread = |word: &str| word.split('/').all(is_number);
     let thread = line.split_whitespace().find(|word| is_thread(word))?;
-    let (program, _) = line.split_once(thread)?;
+    let (program, _) = line.split_once(&format!(" {thread}"))?;
     Some((program.trim(), event))
 }
 

@@ -149,9 +149,9 @@ fn a_kept_profile_is_what_it_was() {
 
 #[test]
 fn samples_of_perf_are_read_with_their_files_and_threads() {
-    let text = "# captured\nmy app 7/8 [001] 1.5:    1001 cycles:u: \n\t 11b3 hash+0x1a (/bin/my app)\n\
-                \t 11c0 std::vec<int (*)(int)>::at(int) const+0x2 (inlined)\n\t 12 main (/bin/my app)\n\n\
-                my app 7/8 [001] 1.6:    1001 cycles:u: \n\t ff write (/lib/libc.so.6)\n\t 0 [unknown] (/bin/my app)\n\n";
+    let text = "# captured\nmy app7 7 [001] 1.5:    1001 cycles:u: \n\t 11b3 hash+0x1a (/bin/my app7)\n\
+                \t 11c0 std::vec<int (*)(int)>::at(int) const+0x2 (inlined)\n\t 12 main (/bin/my app7)\n\n\
+                my app7 7 [001] 1.6:    1001 cycles:u: \n\t ff write (/lib/libc.so.6)\n\t 0 [unknown] (/bin/my app7)\n\n";
     let read = parse(text.as_bytes()).unwrap();
     assert_eq!((read.kind.word.as_deref(), read.kind.is_sampled), (Some("samples"), true));
     assert_eq!(read.side.tree.total(Count::Instructions), 2);
