@@ -240,9 +240,10 @@ const OWN = 'scruple:loop'
 
 // Every case and every tare has its own loop, compiled from its own text: V8 specialises a loop for the functions that
 // it has called, and would treat a second function differently from the first. Arguments are read from an array and
-// results written to one, at a varying index, so that neither can be hoisted nor dropped. For latency each argument is
-// computed from the input and the previous result; the multiplications take longer than the loop, which runs in
-// parallel to them.
+// results written to one, at a varying index, so that neither can be hoisted nor dropped. The arrays, too, are made by the
+// text of the loop: V8 gives a new array the kind of elements that earlier arrays from the same place have come to hold,
+// and then numbers of a case that runs after one with objects would be boxed. For latency each argument is computed from
+// the input and the previous result; the multiplications take longer than the loop, which runs in parallel to them.
 function loopOf(c, kind) {
   const async = c.kind === 'async' ? 'async ' : ''
   const chains = {
@@ -250,13 +251,15 @@ function loopOf(c, kind) {
     float: 'r = out[i & 1] = f(args[i & 1] + r * zero)',
   }
   const body = chains[c.chain] ?? `out[i & 1] = ${async && 'await '}f(args[${c.options.input ? 'i' : 'i & 1'}])`
-  const text = `return ${async}function (n, f, args, out, zero) { // ${c.spec.id} ${kind}
+  const pair = { whole: 'new Int32Array(2)', float: 'new Float64Array(2)' }[c.chain]
+  const text = `const run = ${async}function (n, f, args, out, zero) { // ${c.spec.id} ${kind}
     let r = zero, l = zero
     for (let i = 0; i < n; i++) { ${body} }
   }
+  return { run, out: ${pair ?? '[0, 0]'}, argsOf: arg => ${pair ? `${pair}.fill(arg)` : '[arg, arg]'}, noArgs: () => [] }
   //# sourceURL=${OWN}`
   const tare = async ? async x => x : new Function(`return x => x // ${c.spec.id}\n//# sourceURL=${OWN}`)()
-  return { run: new Function(text)(), f: kind === 'c' ? c.body : tare, out: [0, 0] }
+  return { ...new Function(text)(), f: kind === 'c' ? c.body : tare }
 }
 
 const isWhole = x => Number.isInteger(x) && (x | 0) === x
@@ -276,7 +279,7 @@ function learn(c, result) {
 // One thread's part of a batch. An empty run of the same loop shows what reading the heap allocates by itself.
 async function lane(c, kind, n, barrier) {
   const loop = (c.loops[kind] ??= loopOf(c, kind))
-  const args = c.options.input ? [] : [c.arg, c.arg]
+  const args = c.options.input ? loop.noArgs() : loop.argsOf(c.arg)
   if (c.options.input) for (let i = 0; i < n; i++) args.push(await c.options.input())
   const reading = ownThreadCpu ? process.threadCpuUsage : process.cpuUsage
   const overhead = (await timed(loop, 0, args, () => {}, reading)).bytes

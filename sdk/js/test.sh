@@ -4,3 +4,4 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 for file in "$here"/*.mjs; do node --check "$file"; done
 python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" -- node "$here/conformance.mjs"
+node "$here/elements.mjs"
