@@ -69,8 +69,8 @@ pub enum GrowthDoubt {
         /// The bytes of malloc that are retained per unit of work.
         per_unit: f64,
     },
-    /// What malloc has not got back does not grow with the work, but the largest resident size does, by more than the
-    /// most that malloc had allocated explains.
+    /// What malloc has not got back, or the live heap, does not grow with the work, but the largest resident size does, by
+    /// more than the most that malloc had allocated explains.
     OutsideMalloc {
         /// The resident bytes per unit of work that malloc does not explain.
         per_unit: f64,
@@ -172,30 +172,51 @@ pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest
     }
 }
 
+/// The number of the smallest sizes that may differ from the others because a language runtime starts.
+const STARTS: usize = 2;
+
+/// The growth of the resident size per unit of work, with its interval, if it is steady from one of the smallest sizes on.
+/// A runtime takes more memory in its first moments, for instance when it first has no room for young objects; with the
+/// sizes in which it has not done so yet, steady growth would not be in proportion.
+fn steady_growth(resident: &[(f64, f64)], smallest: f64) -> Option<(f64, Interval)> {
+    let sizes = Sizes::of(resident).at;
+    sizes.iter().take(STARTS + 1).find_map(|from| {
+        let beyond: Vec<(f64, f64)> = resident.iter().filter(|(size, _)| size >= from).copied().collect();
+        match judge_growth(&beyond, smallest) {
+            Retained::Grows { per_unit, interval, .. } => Some((per_unit, interval)),
+            _ => None,
+        }
+    })
+}
+
 /// The most resident bytes that one allocated byte may take: a block of 24 bytes takes 32, and a block that moves while
 /// it grows is there twice.
 const RESIDENT_OF_ALLOCATED: f64 = 1.5;
 
-/// Judges a verdict about the bytes that malloc has not got back together with the largest resident size and the most
-/// bytes that malloc had allocated. Memory that a program maps itself, and stacks of threads, are not malloc's, so growth
-/// of the resident size beyond malloc's peak contradicts "no growth". It does not prove a leak, because resident memory
-/// includes mapped files, and memory that was released before the end.
+/// Judges a verdict about the bytes that malloc has not got back, or about a live heap, together with the largest resident
+/// size and the most bytes that malloc had allocated, if they are known. Memory that a program maps itself, and stacks of
+/// threads, are not malloc's, so growth of the resident size beyond malloc's peak contradicts "no growth". It does not
+/// prove a leak, because resident memory includes mapped files, and memory that was released before the end.
 pub fn judge_outside_malloc(
-    of_malloc: Retained,
+    found: Retained,
     resident: &[(f64, f64)],
     allocated: &[(f64, f64)],
     smallest: f64,
 ) -> Retained {
     let allocated = Sizes::of(allocated);
     let unexplained = |(size, bytes): &(f64, f64)| {
-        let at = allocated.at.iter().position(|at| at == size)?;
-        Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at]))
+        let at = allocated.at.iter().position(|at| at == size);
+        match (at, allocated.at.is_empty()) {
+            (Some(at), _) => Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at])),
+            (None, true) => Some((*size, *bytes)),
+            (None, false) => None,
+        }
     };
     let unexplained: Vec<(f64, f64)> = resident.iter().filter_map(unexplained).collect();
-    match (judge_growth(&unexplained, smallest), of_malloc) {
-        (_, of_malloc @ (Retained::Grows { .. } | Retained::Unknown(_))) => of_malloc,
-        (Retained::Grows { per_unit, .. }, _) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
-        (_, of_malloc) => of_malloc,
+    match (steady_growth(&unexplained, smallest), found) {
+        (_, found @ (Retained::Grows { .. } | Retained::Unknown(_))) => found,
+        (Some((per_unit, _)), _) => Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }),
+        (None, found) => found,
     }
 }
 
@@ -204,12 +225,15 @@ pub fn judge_outside_malloc(
 const RESIDENT_OF_LIVE: f64 = 3.0;
 
 /// Returns the resident bytes per unit of work, if the largest resident size grows by more than a growing live heap of a
-/// language runtime explains. Memory that only belongs to an object of the heap, such as mapped memory, is not in the heap.
+/// language runtime explains, or if it is not known whether the live heap grows. Memory that only belongs to an object of
+/// the heap, such as mapped memory, is not in the heap.
 pub fn resident_growth_beyond(heap: &Retained, resident: &[(f64, f64)], smallest: f64) -> Option<f64> {
-    match (heap, judge_growth(resident, smallest)) {
-        (Retained::Grows { interval: of_heap, .. }, Retained::Grows { per_unit, interval, .. }) => {
+    let (per_unit, interval) = steady_growth(resident, smallest)?;
+    match heap {
+        Retained::Grows { interval: of_heap, .. } => {
             (interval.low > RESIDENT_OF_LIVE * of_heap.high).then_some(per_unit)
         }
+        Retained::Unknown(GrowthDoubt::Form { .. } | GrowthDoubt::Noise { .. }) => Some(per_unit),
         _ => None,
     }
 }

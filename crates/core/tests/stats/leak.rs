@@ -90,6 +90,50 @@ fn mapped_memory_contradicts_bytes_of_malloc_that_do_not_grow() {
     assert_eq!(word(&judged(&[], &steady)), "constant", "nothing is known");
 }
 
+/// Resident sizes in MB of programs of language runtimes that keep nothing, or map 80 bytes in each step.
+#[test]
+fn mapped_memory_contradicts_a_live_heap_that_does_not_grow() {
+    let sizes = [8e3, 16e3, 32e3, 64e3, 128e3, 256e3];
+    let steady = sizes.map(|n| (n, 2_263_000.0));
+    let judged = |resident: [f64; 6]| {
+        let resident: Vec<(f64, f64)> =
+            sizes.into_iter().zip(resident).map(|(n, megabytes)| (n, megabytes * 1e6)).collect();
+        judge_outside_malloc(judge_growth(&steady, ONE_BYTE), &resident, &[], ONE_BYTE)
+    };
+    let maps = [
+        (
+            "Node.js, whose heap becomes larger after the smallest size",
+            [45.19, 50.57, 51.86, 54.5, 59.63, 69.84],
+        ),
+        ("Go", [3.47, 4.81, 6.64, 9.46, 14.59, 24.81]),
+        ("Java", [37.82, 38.85, 40.28, 42.75, 47.79, 57.98]),
+        ("Ruby", [14.92, 16.25, 17.8, 20.29, 25.51, 35.73]),
+        ("OCaml", [4.42, 5.89, 7.89, 10.41, 15.5, 25.77]),
+        ("GHC", [4.96, 5.62, 6.93, 9.52, 14.64, 24.69]),
+        ("Guile", [11.44, 12.03, 14.14, 16.71, 21.88, 32.42]),
+    ];
+    for (name, resident) in maps {
+        match judged(resident) {
+            Retained::Unknown(GrowthDoubt::OutsideMalloc { per_unit }) => {
+                assert!((70.0..90.0).contains(&per_unit), "{name}: {per_unit}")
+            }
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let keep_nothing = [
+        ("Node.js", [44.54, 49.39, 49.3, 49.18, 49.25, 49.13]),
+        ("Go", [2.89, 3.51, 3.89, 4.6, 4.02, 4.15]),
+        ("Java", [36.2, 36.16, 36.13, 36.28, 36.13, 36.16]),
+        ("Ruby", [14.26, 14.92, 15.18, 15.18, 15.31, 15.22]),
+        ("OCaml", [3.98, 4.59, 5.3, 5.27, 5.37, 5.4]),
+        ("GHC", [4.37, 4.37, 4.37, 4.39, 4.4, 4.41]),
+        ("Guile", [10.68, 10.79, 11.52, 11.58, 11.69, 11.93]),
+    ];
+    for (name, resident) in keep_nothing {
+        assert_eq!(word(&judged(resident)), "constant", "{name}");
+    }
+}
+
 #[test]
 fn resident_memory_may_grow_by_more_than_a_live_heap_explains() {
     let heap = exact(|n| 1.2e6 + 1.4 * n);
@@ -97,6 +141,8 @@ fn resident_memory_may_grow_by_more_than_a_live_heap_explains() {
     assert!(of(83.0).is_some_and(|per_unit| (per_unit - 83.0).abs() < 0.1));
     assert_eq!(of(4.0), None, "a collector that copies has room for everything twice");
     assert_eq!(resident_growth_beyond(&heap, &[], ONE_BYTE), None, "nothing is known");
+    let doubt = Retained::Unknown(GrowthDoubt::Noise { at_most: 2.0 });
+    assert!(resident_growth_beyond(&doubt, &SIZES.map(|n| (n, 3e7 + 83.0 * n)), ONE_BYTE).is_some());
     let steady = exact(|_| 1.2e6);
     assert_eq!(resident_growth_beyond(&steady, &SIZES.map(|n| (n, 83.0 * n)), ONE_BYTE), None);
 }

@@ -4,6 +4,7 @@ use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::figures::{COMMON, LIVE, RuntimeFigure};
 use super::{ALL, Runtime};
+use std::ffi::OsString;
 
 /// The declaration of a runtime, in the runtime's own file.
 pub(super) struct Adapter {
@@ -22,6 +23,9 @@ pub(super) struct Adapter {
     pub(super) counts_from_its_parent: bool,
     /// Whether the runtime records when each of its collections starts and ends.
     pub(super) tells_when: bool,
+    /// The settings with which the resident size hardly contains memory that nothing uses: names of variables, and what is
+    /// added to their values.
+    pub(super) for_resident_size: &'static [(&'static str, Setting)],
     /// The name and the text of a file that the agent makes the runtime execute.
     pub(super) hook: Option<(&'static str, &'static str)>,
 }
@@ -36,8 +40,18 @@ impl Adapter {
         figures_of: |_, _| Ok(Vec::new()),
         counts_from_its_parent: false,
         tells_when: false,
+        for_resident_size: &[],
         hook: None,
     };
+}
+
+/// What is done to the value of a variable.
+#[derive(Clone, Copy)]
+pub(super) enum Setting {
+    /// The text replaces the value.
+    Is(&'static str),
+    /// The text follows the user's own value, after the separator.
+    Ends { separator: &'static str, text: &'static str },
 }
 
 /// The marks of a runtime that were found in a file.
@@ -86,6 +100,22 @@ impl Runtime {
     /// Why the runtime never reports this common metric, with an alternative; `None` if it reports the metric.
     pub fn why_not(self, key: &str) -> Option<&'static str> {
         self.adapter().lacks.iter().find(|(lacking, _)| *lacking == key).map(|(_, why)| *why)
+    }
+
+    /// The variables, with their values, with which the resident size hardly contains memory that nothing uses, because the
+    /// runtime collects often or returns memory at once.
+    pub fn settings_for_resident_size(self) -> impl Iterator<Item = (OsString, OsString)> {
+        self.adapter().for_resident_size.iter().map(|(name, setting)| {
+            let value = match (setting, std::env::var_os(name).filter(|own| !own.is_empty())) {
+                (Setting::Is(text), _) | (Setting::Ends { text, .. }, None) => OsString::from(text),
+                (Setting::Ends { separator, text }, Some(mut own)) => {
+                    own.push(separator);
+                    own.push(text);
+                    own
+                }
+            };
+            (OsString::from(name), value)
+        })
     }
 
     /// Whether memory becomes free only when the runtime collects. The others count references, and free most memory

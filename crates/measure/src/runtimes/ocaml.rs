@@ -1,7 +1,7 @@
 //! OCaml 4 and 5, native code and bytecode: reads the summary that `OCAMLRUNPARAM=v=0x400` prints at the program's
 //! exit.
 
-use super::adapter::{Adapter, Recognition};
+use super::adapter::{Adapter, Recognition, Setting};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks, word_after};
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
@@ -22,6 +22,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     figures_of,
     counts_from_its_parent: true,
+    for_resident_size: &[("OCAMLRUNPARAM", Setting::Ends { separator: ",", text: "s=4k" })],
     ..Adapter::SILENT
 };
 

@@ -1,7 +1,7 @@
 //! CPython: its allocators are wrapped before it starts, and a function is added to `gc.callbacks`; no Python code
 //! runs.
 
-use super::adapter::{Adapter, Recognition};
+use super::adapter::{Adapter, Recognition, Setting};
 use super::agent_records::{AgentRecord, HookFile, ProcessState};
 use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, RuntimeFigure};
@@ -19,6 +19,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     figures_of,
     tells_when: true,
+    // All objects then come from malloc, whose peak explains their share of the resident size.
+    for_resident_size: &[("PYTHONMALLOC", Setting::Is("malloc"))],
     ..Adapter::SILENT
 };
 

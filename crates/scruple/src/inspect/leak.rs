@@ -1,6 +1,7 @@
 //! `scruple inspect leak`: relates the live heap to the size of the work.
 
 use super::args::LeakArgs;
+use super::leak_judgement::LeakReadings;
 use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, SizedCommand};
 use super::report;
@@ -20,10 +21,7 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::sorting;
-use scruple_core::stats::leak::{
-    LEAST_RANGE, LEAST_SIZES, Retained, judge_bounded_growth, judge_collected, judge_growth,
-    judge_outside_malloc, judge_outside_the_heap, resident_growth_beyond,
-};
+use scruple_core::stats::leak::{LEAST_RANGE, LEAST_SIZES, Retained};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch, Weigher};
@@ -31,19 +29,21 @@ use scruple_measure::heap::HeapInstrument;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Ending;
 use scruple_measure::program::Program;
-use scruple_measure::runtimes::{COMMON, LIVE, Runtime, Runtimes, recognised};
+use scruple_measure::runtimes::{self, COMMON, LIVE, Runtime, Runtimes, recognised};
 use scruple_measure::scripted::{Script, Scripted};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A metric, with the pass and the instrument that read it.
-type LeakFigure = (&'static str, Pass, u32);
+pub type LeakFigure = (&'static str, Pass, u32);
 
 /// The metrics that may be used. The first one with readings is used.
 const FIGURES: [LeakFigure; 3] = [(LIVE, Pass::Counting, 0), MALLOC, RESIDENT];
-const MALLOC: LeakFigure = ("malloc.live", Pass::Counting, 1);
-const RESIDENT: LeakFigure = ("memory.peak", Pass::Memory, 0);
+/// The bytes of malloc that are left at the end.
+pub const MALLOC: LeakFigure = ("malloc.live", Pass::Counting, 1);
+/// The largest resident size.
+pub const RESIDENT: LeakFigure = ("memory.peak", Pass::Memory, 0);
 
 /// The metrics that are used only if the user names them.
 const BY_NAME: [LeakFigure; 2] = [(PEAK, Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
@@ -95,54 +95,26 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     };
     let was_run = |(size, _): &(f64, String)| points.iter().any(|point| point.size == *size);
     let sizes: Vec<(f64, String)> = sizes.into_iter().filter(was_run).collect();
-    let bytes: Vec<(f64, f64)> = points.iter().map(|point| (point.size, point.bytes())).collect();
-    let of_each = |of: fn(&LeakPoint) -> Option<f64>| {
-        points.iter().map(|point| Some((point.size, of(point)?))).collect::<Option<Vec<(f64, f64)>>>()
-    };
-    let verdict = match of_each(LeakPoint::at_most) {
-        Some(at_most) => judge_bounded_growth(&bytes, &at_most, smallest),
-        None => judge_growth(&bytes, smallest),
-    };
-    let peaks = of_each(|point| point.value(PEAK)).filter(|_| key == "malloc.live");
-    // Who asks for what malloc has not got back has the answer. By itself it does not show that there is no leak.
-    let asked = key == "malloc.live" && args.metric.is_some();
     let mut other_memory = OtherMemory::default();
-    let mut verdict = verdict;
-    if key == LIVE && finds_no_leak(&verdict) {
-        taking.read_malloc(&mut other_memory, &sizes, &points, schedule.left())?;
-        if let Some(of_malloc) = other_memory.bytes("malloc.live", "malloc.live") {
-            verdict = judge_outside_the_heap(verdict, &of_malloc, smallest);
+    let mut collections = None;
+    let mut tried = Vec::new();
+    let judgement = loop {
+        let count = collections.as_ref().map(|(_, count)| count);
+        let named = args.metric.is_some();
+        let readings = LeakReadings::of_launches((key, named), &points, &other_memory, count);
+        let judgement = readings.judge(smallest);
+        let Some(unread) = judgement.unread.iter().find(|key| !tried.contains(*key)) else { break judgement };
+        tried.push(*unread);
+        match *unread {
+            COLLECTIONS => collections = taking.collections(&sizes, schedule.left())?,
+            key if key == MALLOC.0 => {
+                taking.read_malloc(&mut other_memory, &sizes, &points, schedule.left())?
+            }
+            _ => taking.read_other(&mut other_memory, RESIDENT, &sizes, &points, schedule.left())?,
         }
-    }
-    let allocated = match key {
-        LIVE if of_runtime(&points, Runtime::Python) => other_memory.bytes("malloc.live", PEAK),
-        _ => peaks.clone(),
     };
-    if let Some(allocated) = allocated.filter(|_| !asked && finds_no_leak(&verdict)) {
-        taking.read_other(&mut other_memory, RESIDENT, &sizes, &points, schedule.left())?;
-        if let Some(resident) = other_memory.bytes("memory.peak", "memory.peak") {
-            verdict = judge_outside_malloc(verdict, &resident, &allocated, smallest);
-        }
-    }
-    let mut resident_growth = None;
-    if key == LIVE && matches!(verdict, Retained::Grows { .. }) {
-        taking.read_other(&mut other_memory, RESIDENT, &sizes, &points, schedule.left())?;
-        let resident = other_memory.bytes("memory.peak", "memory.peak").unwrap_or_default();
-        resident_growth = resident_growth_beyond(&verdict, &resident, smallest);
-    }
-    let collections = match (key, &verdict) {
-        ("memory.peak", Retained::Grows { .. }) if taking.is_collected => {
-            taking.collections(&sizes, schedule.left())?
-        }
-        _ => None,
-    };
-    let verdict = match &collections {
-        Some((_, count)) => judge_collected(verdict, count.value.as_ref().ok().copied()),
-        None => verdict,
-    };
-    let peak = peaks.map(|peaks| judge_growth(&peaks, smallest));
     let command = args.command.clone();
-    let sites = taking.sites(&sizes, &points, key, &verdict, schedule.left())?;
+    let sites = taking.sites(&sizes, &points, key, &judgement.verdict, schedule.left())?;
     let left_out = LeftOut::of(&schedule, points.len());
     let found = Leak {
         command,
@@ -150,10 +122,8 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         pass,
         passed_over,
         points,
-        verdict,
+        judgement,
         other_memory,
-        resident_growth,
-        peak,
         collections,
         sites,
         left_out,
@@ -162,7 +132,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let text =
         if args.json { json::document(&leak::report(&found)) } else { leak::text(&found, output::width()) };
     output::print(&text)?;
-    Ok(match (&found.verdict, args.check) {
+    Ok(match (&found.judgement.verdict, args.check) {
         (Retained::Grows { .. }, true) => Code::GateFailed,
         (Retained::Unknown(_), true) => Code::Unknown,
         _ => Code::Fine,
@@ -365,7 +335,8 @@ impl LeakMeasurement<'_> {
         Ok(Ok(points))
     }
 
-    /// Reads what malloc has not got back, once for each size, in a program whose live heap does not grow.
+    /// Reads what malloc has not got back, once for each size, in a program whose live heap does not grow. A Java virtual
+    /// machine takes more and more from malloc for its compiler while it runs, so there this would show nothing.
     fn read_malloc(
         &mut self,
         other: &mut OtherMemory,
@@ -373,12 +344,10 @@ impl LeakMeasurement<'_> {
         points: &[LeakPoint],
         left: Duration,
     ) -> Result<(), Fault> {
-        if of_runtime(points, Runtime::Jvm) {
-            let why = "a Java virtual machine takes more and more from malloc for its compiler while it runs";
-            other.unknown = Some(PassedOver { metric: "malloc.live".to_owned(), why: why.to_owned() });
-            return Ok(());
+        match of_runtime(points, Runtime::Jvm) {
+            true => Ok(()),
+            false => self.read_other(other, MALLOC, sizes, points, left),
         }
-        self.read_other(other, MALLOC, sizes, points, left)
     }
 
     /// Reads a metric of the memory that the figure does not contain, once for each size.
@@ -390,20 +359,23 @@ impl LeakMeasurement<'_> {
         points: &[LeakPoint],
         left: Duration,
     ) -> Result<(), Fault> {
-        // All objects of Python then come from malloc, whose peak explains their share of the resident size.
-        let from_malloc = [("PYTHONMALLOC".into(), "malloc".into())];
-        let env = if of_runtime(points, Runtime::Python) { &from_malloc[..] } else { &[] };
+        let runtimes = runtimes::ALL.into_iter().filter(|runtime| of_runtime(points, *runtime));
+        let env: Vec<(OsString, OsString)> = runtimes.flat_map(Runtime::settings_for_resident_size).collect();
         let mut schedule = LeakSchedule::new(sizes, 1, left);
-        let unknown = match self.all(&mut schedule, figure, env)? {
-            Err(_) if self.args.scripted.is_some() => None,
-            Err(why) => Some(why),
-            Ok(points) if points.len() < sizes.len() => Some("the budget was spent".to_owned()),
-            Ok(points) => {
+        let unread = match self.all(&mut schedule, figure, &env) {
+            Err(fault) if fault.code == Code::Interrupted => return Err(fault),
+            Err(fault) => Some(fault.message),
+            Ok(Err(_)) if self.args.scripted.is_some() => None,
+            Ok(Err(why)) => Some(why),
+            Ok(Ok(points)) if points.len() < sizes.len() => Some("the budget was spent".to_owned()),
+            Ok(Ok(points)) => {
                 other.points.extend(points);
                 None
             }
         };
-        other.unknown = unknown.map(|why| PassedOver { metric: figure.0.to_owned(), why });
+        if figure.0 == RESIDENT.0 {
+            other.resident_unread = unread;
+        }
         Ok(())
     }
 
@@ -462,11 +434,6 @@ impl LeakMeasurement<'_> {
             }
         }
     }
-}
-
-/// Whether a figure shows no growth that could be a leak, so that the memory that it does not contain has to be read.
-fn finds_no_leak(verdict: &Retained) -> bool {
-    !matches!(verdict, Retained::Grows { .. } | Retained::Unknown(_))
 }
 
 /// Whether this language runtime reported the live heap in one of the launches.

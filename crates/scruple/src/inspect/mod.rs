@@ -4,6 +4,7 @@ pub mod args;
 pub mod calls;
 pub mod ghc;
 pub mod leak;
+pub mod leak_judgement;
 pub mod leak_schedule;
 pub mod leak_sites;
 pub mod memory;

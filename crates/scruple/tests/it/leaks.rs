@@ -142,6 +142,69 @@ fn memory_that_a_python_program_maps_is_not_called_no_leak() {
     assert!(place.read("leak.md").contains(growth), "{}", place.read("leak.md"));
 }
 
+/// Maps 64 KiB in each 819 steps, or nothing. Its garbage would be there as well.
+const OUTSIDE: &str = "
+public class Outside {
+    static Object latest;
+    public static void main(String[] words) throws Exception {
+        java.lang.reflect.Field field = Class.forName(\"sun.misc.Unsafe\").getDeclaredField(\"theUnsafe\");
+        field.setAccessible(true);
+        sun.misc.Unsafe memory = (sun.misc.Unsafe) field.get(null);
+        for (int i = 1; i <= Integer.parseInt(words[1]); i++) {
+            latest = new byte[84];
+            if (i % 819 == 0 && words[0].equals(\"keep\"))
+                memory.setMemory(memory.allocateMemory(65536), 65536, (byte) 1);
+        }
+    }
+}
+";
+
+/// The live heap does not grow, and the resident size would grow by garbage too, if the collector had its way.
+#[test]
+fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
+    let place = Place::new();
+    let source = place.write("Outside.java", OUTSIDE);
+    let javac = Command::new("javac").arg("-nowarn").arg("-d").arg(place.file("")).arg(source).output();
+    let Ok(javac) = javac else { return skip("javac is not installed") };
+    assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
+    let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k", "-r", "1", "--"];
+    for (collector, mode, code) in
+        [("-XX:+UseSerialGC", "keep", 3), ("-XX:+UseShenandoahGC", "keep", 3), ("-XX:+UseZGC", "drop", 0)]
+    {
+        let words = ["java", collector, "-cp", ".", "Outside", mode, "{n}"];
+        let answer = place.run(sizes.iter().chain(&words));
+        assert_eq!(answer.code, code, "{collector}: {}", answer.exchange());
+        let said = answer.stdout.contains("but memory.peak does, by about 8");
+        assert_eq!(said, code == 3, "{collector}: {}", answer.exchange());
+    }
+}
+
+/// Guile does not know of the memory that it maps by a function of the C library.
+#[test]
+fn memory_that_a_guile_program_maps_is_not_called_no_leak() {
+    let guile = "/usr/bin/guile";
+    if !Path::new(guile).exists() {
+        return skip("guile is not installed");
+    }
+    let place = Place::new();
+    place.write(
+        "maps.scm",
+        "(use-modules (system foreign))
+         (define (c name types) (pointer->procedure '* (dynamic-func name (dynamic-link)) types))
+         (define mmap (c \"mmap\" (list '* size_t int int int long)))
+         (define memset (c \"memset\" (list '* int size_t)))
+         (let loop ((i (quotient (string->number (cadr (command-line))) 819)))
+           (when (> i 0) (memset (mmap %null-pointer 65536 3 34 -1 0) 1 65536) (loop (- i 1))))",
+    );
+    let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k", "-r", "1", "--"];
+    let answer = place.run(sizes.iter().chain(&[guile, "--no-auto-compile", "maps.scm", "{n}"]));
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    let growth = "but memory.peak does, by about 8";
+    assert!(answer.stdout.contains(growth), "{}", answer.exchange());
+    let page = place.run(["report", "-o", "leak.md"]);
+    assert!(place.read("leak.md").contains(growth), "{}", page.exchange());
+}
+
 #[test]
 fn each_figure_of_a_search_for_leaks_is_stored_with_its_own_instrument() {
     let guile = "/usr/bin/guile";

@@ -9,7 +9,7 @@ mod layout;
 mod stripped;
 
 use super::Runtime;
-use super::adapter::{Adapter, Recognition};
+use super::adapter::{Adapter, Recognition, Setting};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::executed_programs::TreePrograms;
@@ -36,6 +36,10 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     figures_of: |_: &AgentRecord, _: &[&HookFile]| Ok(Vec::new()),
     tells_when: true,
+    for_resident_size: &[
+        (COLLECT_OFTEN.0, Setting::Is(COLLECT_OFTEN.1)),
+        ("GODEBUG", Setting::Ends { separator: ",", text: COLLECT_STOPPED }),
+    ],
     ..Adapter::SILENT
 };
 

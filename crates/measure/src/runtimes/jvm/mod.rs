@@ -5,7 +5,7 @@
 mod beans;
 pub mod perf_data;
 
-use super::adapter::{Adapter, Recognition};
+use super::adapter::{Adapter, Recognition, Setting};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
@@ -19,8 +19,15 @@ pub(super) const ADAPTER: Adapter = Adapter {
     find,
     figures_of,
     tells_when: true,
+    for_resident_size: &[("_JAVA_OPTIONS", Setting::Ends { separator: " ", text: LITTLE_GARBAGE })],
     ..Adapter::SILENT
 };
+
+/// A small space for young objects, and a collector that returns to it all that it frees, whichever the command line
+/// selects. The second compiler takes more and more from malloc while the program runs.
+const LITTLE_GARBAGE: &str = "-XX:+IgnoreUnrecognizedVMOptions -XX:-UseG1GC -XX:-UseZGC -XX:-UseShenandoahGC \
+                              -XX:-UseParallelGC -XX:-UseConcMarkSweepGC -XX:+UseSerialGC -XX:NewSize=1m \
+                              -XX:MaxNewSize=1m -XX:InitialRAMPercentage=0.05 -XX:TieredStopAtLevel=1";
 
 /// The indices of the agent's values for this runtime.
 mod value {

@@ -1,6 +1,8 @@
 //! Reports on a search for leaks: the live memory at each size of the work, and the verdict.
 
 use super::leak_sites;
+use crate::inspect::leak::{MALLOC, RESIDENT};
+use crate::inspect::leak_judgement::LeakJudgement;
 use crate::inspect::leak_schedule::LeakSchedule;
 use crate::inspect::leak_sites::Sites;
 use crate::render::align::{fit, on_points, right, wrap};
@@ -35,14 +37,10 @@ pub struct Leak {
     pub passed_over: Vec<PassedOver>,
     /// The launches, by size.
     pub points: Vec<LeakPoint>,
-    /// The verdict about the growth of the metric.
-    pub verdict: Retained,
-    /// The memory that the metric does not contain, if the metric does not grow.
+    /// What the readings say.
+    pub judgement: LeakJudgement,
+    /// The memory that the metric does not contain.
     pub other_memory: OtherMemory,
-    /// The resident bytes per unit of work, if they are more than the growth of the live heap explains.
-    pub resident_growth: Option<f64>,
-    /// The verdict about the growth of malloc's peak, if the metric is the memory that remains allocated.
-    pub peak: Option<Retained>,
     /// The number of collections with a size of the work, if it decides the verdict.
     pub collections: Option<(f64, Reading)>,
     /// The sites that keep the memory.
@@ -57,8 +55,8 @@ pub struct Leak {
 pub struct OtherMemory {
     /// The launches that read it, one for each metric and size.
     pub points: Vec<LeakPoint>,
-    /// A metric that is not known although it is needed, with the reason.
-    pub unknown: Option<PassedOver>,
+    /// Why the largest resident size is not known although it is needed.
+    pub resident_unread: Option<String>,
 }
 
 impl OtherMemory {
@@ -67,13 +65,11 @@ impl OtherMemory {
         self.points.iter().filter(move |point| point.size == size)
     }
 
-    /// The sizes of the work and the values of this metric, in the launches that were made for another one or for it; none
-    /// if it was not read.
-    pub fn bytes(&self, made_for: &str, metric: &str) -> Option<Vec<(f64, f64)>> {
-        let points = self.points.iter().filter(|point| point.metric == made_for);
-        let bytes: Option<Vec<(f64, f64)>> =
-            points.map(|point| Some((point.size, point.value(metric)?))).collect();
-        bytes.filter(|bytes| !bytes.is_empty())
+    /// The sizes of the work and the values of this metric; none if it was not read.
+    fn bytes(&self, metric: &str) -> Option<Vec<(f64, f64)>> {
+        let points = self.points.iter().filter(|point| point.metric == metric);
+        let bytes: Vec<(f64, f64)> = points.map(|point| (point.size, point.bytes())).collect();
+        (!bytes.is_empty()).then_some(bytes)
     }
 }
 
@@ -210,7 +206,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
         let line = format!("  {}  {}  {bar}", right(size, first), right(bytes, second));
         let _ = writeln!(out, "{}", line.trim_end());
     }
-    let (tone, word, sentence) = describe(&leak.verdict);
+    let (tone, word, sentence) = describe(&leak.judgement.verdict);
     let style = match tone {
         Tone::Worse => BAD,
         Tone::Better => GOOD,
@@ -221,49 +217,39 @@ pub fn text(leak: &Leak, width: usize) -> String {
         "\n{style}{word}{style:#}: {}",
         wrap(&sentence, width.saturating_sub(word.width() + 2))
     );
-    if let Some(per_unit) = leak.resident_growth {
-        let text = wrap(&beside_the_heap(per_unit), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
-    }
-    if let (Some(Retained::Grows { per_unit, .. }), false) =
-        (&leak.peak, matches!(leak.verdict, Retained::Grows { .. }))
-    {
-        let gives_back = format!(
-            "Its peak (malloc.peak) does grow with the work, by about {} for each unit: it is freed before the end.",
-            amount(*per_unit)
-        );
-        let gives_back = wrap(&gives_back, width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {gives_back}");
-    }
-    if let Some(PassedOver { metric, why }) = &leak.other_memory.unknown {
-        let text = wrap(&not_seen(leak.metric, metric, why), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
-    }
-    if let Some(left_out) = &leak.left_out {
-        let text = wrap(&not_made(left_out), width.saturating_sub(2)).replace('\n', "\n  ");
+    let mut remarks = remarks(&leak.judgement, leak.metric, leak.other_memory.resident_unread.as_deref());
+    remarks.extend(leak.left_out.as_ref().map(not_made));
+    for remark in remarks {
+        let text = wrap(&remark, width.saturating_sub(2)).replace('\n', "\n  ");
         let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
     }
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
 }
 
-/// Says how much the largest resident size grows, if the live heap does not explain it.
-pub fn beside_the_heap(per_unit: f64) -> String {
-    format!(
-        "memory.peak grows by about {} for each unit of work: it includes memory that belongs to objects but is not in the \
-         heap (mapped memory, buffers, stacks), and objects that nothing uses.",
-        amount(per_unit)
-    )
-}
-
-fn not_seen(figure: &str, metric: &str, why: &str) -> String {
-    match metric {
-        "malloc.live" => {
-            format!("Memory that native code keeps is not in the heap, and was not examined: {why}.")
-        }
-        _ if figure == LIVE => format!("Memory that is mapped beside the heap was not examined: {why}."),
-        _ => format!("Memory that does not come from malloc was not examined: {why}."),
+/// What a judgement says beside its verdict. `why` is the reason why the resident size was not read, if it is known.
+pub fn remarks(judgement: &LeakJudgement, metric: &str, why: Option<&str>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(per_unit) = judgement.resident_growth {
+        remarks.push(format!(
+            "memory.peak grows by about {} for each unit of work: it includes memory that belongs to objects but is not \
+             in the heap (mapped memory, buffers, stacks), and objects that nothing uses.",
+            amount(per_unit)
+        ));
     }
+    let grows = matches!(judgement.verdict, Retained::Grows { .. });
+    if let (Some(Retained::Grows { per_unit, .. }), false) = (&judgement.peak, grows) {
+        remarks.push(format!(
+            "Its peak (malloc.peak) does grow with the work, by about {} for each unit: it is freed before the end.",
+            amount(*per_unit)
+        ));
+    }
+    if judgement.unread.contains(&RESIDENT.0) {
+        let outside = if metric == LIVE { "is outside the heap" } else { "does not come from malloc" };
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        remarks.push(format!("Memory that {outside} was not examined{why}."));
+    }
+    remarks
 }
 
 fn not_made(left_out: &LeftOut) -> String {
@@ -339,8 +325,9 @@ fn said_of(doubt: &GrowthDoubt) -> String {
             amount(*per_unit)
         ),
         GrowthDoubt::OutsideMalloc { per_unit } => format!(
-            "malloc.live does not grow with the work, but memory.peak does, by about {} for each unit more than malloc \
-             explains: mapped memory, mapped files or threads that are not ended. --metric memory.peak shows it.",
+            "this figure does not grow with the work, but memory.peak does, by about {} for each unit more than malloc \
+             explains: mapped memory, mapped files, threads that are not ended, or, in a language runtime with small \
+             sizes of the work, objects that were not collected yet. --metric memory.peak shows it.",
             amount(*per_unit)
         ),
         GrowthDoubt::Uncollected { per_unit } => format!(
@@ -439,14 +426,14 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         stops_after: None,
         why: None,
         sites: leak_sites::entry(&leak.sites),
-        malloc_live: leak.other_memory.bytes("malloc.live", "malloc.live"),
-        memory_peak: leak.other_memory.bytes("memory.peak", "memory.peak"),
-        resident_bytes_per_unit: leak.resident_growth,
-        not_examined: leak.other_memory.unknown.as_ref().map(|unknown| unknown.why.as_str()),
+        malloc_live: leak.other_memory.bytes(MALLOC.0),
+        memory_peak: leak.other_memory.bytes(RESIDENT.0),
+        resident_bytes_per_unit: leak.judgement.resident_growth,
+        not_examined: leak.other_memory.resident_unread.as_deref(),
         left_out: leak.left_out.as_ref(),
     };
     let pair = |interval: &Interval| Some([interval.low, interval.high]);
-    match &leak.verdict {
+    match &leak.judgement.verdict {
         Retained::Grows { per_unit, interval, power } => {
             (report.verdict, report.bytes_per_unit) = ("grows", Some(*per_unit));
             (report.interval, report.power) = (pair(interval), pair(power));
