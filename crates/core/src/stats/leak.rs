@@ -100,6 +100,9 @@ const FEW_BYTES: f64 = 1024.0;
 /// This replaces [`FEW_BYTES`] where runs of one size differ: a collector that looks more often sees a larger maximum
 /// of live data.
 const FEW_UNSTEADY_BYTES: f64 = 8192.0;
+/// Growth of the resident size of less than this over all sizes is within the error of the kernel's high-water mark, which
+/// sums its counters of each core only from time to time.
+const FEW_RESIDENT_BYTES: f64 = 1_048_576.0;
 /// Departures from a form of less than this share of the whole growth do not count against the form.
 const RESOLUTION: f64 = 0.002;
 /// Growth with a power below this is not proportional to the work; growth with a power up to [`ROOT`] may be a root.
@@ -177,15 +180,22 @@ const STARTS: usize = 2;
 
 /// The growth of the resident size per unit of work, with its interval, if it is steady from one of the smallest sizes on.
 /// A runtime takes more memory in its first moments, for instance when it first has no room for young objects; with the
-/// sizes in which it has not done so yet, steady growth would not be in proportion.
+/// sizes in which it has not done so yet, steady growth would not be in proportion. Growth whose form the readings leave
+/// open counts as well, unless it surely slows down.
 fn steady_growth(resident: &[(f64, f64)], smallest: f64) -> Option<(f64, Interval)> {
-    let sizes = Sizes::of(resident).at;
-    sizes.iter().take(STARTS + 1).find_map(|from| {
+    let all = Sizes::of(resident);
+    all.at.iter().take(STARTS + 1).find_map(|from| {
         let beyond: Vec<(f64, f64)> = resident.iter().filter(|(size, _)| size >= from).copied().collect();
-        match judge_growth(&beyond, smallest) {
-            Retained::Grows { per_unit, interval, .. } => Some((per_unit, interval)),
-            _ => None,
+        let sizes = Sizes::of(&beyond);
+        let (smallest_size, largest_size) = (sizes.at[0], sizes.at[sizes.at.len() - 1]);
+        if sizes.at.len() < LEAST_SIZES || largest_size < LEAST_RANGE * smallest_size {
+            return None;
         }
+        let interval = sizes.slope(SHOWN)?;
+        let grows = sizes.slope(EXISTS)?.low > 0.0 && interval.high > smallest;
+        let grown = sizes.mean[sizes.mean.len() - 1] - sizes.mean[0] >= FEW_RESIDENT_BYTES;
+        let steady = grows && grown && sizes.goes_on() && sizes.shape().power.high >= NEARLY_ONE;
+        steady.then_some(((interval.low + interval.high) / 2.0, interval))
     })
 }
 
