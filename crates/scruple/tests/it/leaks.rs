@@ -168,7 +168,7 @@ fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
     let javac = Command::new("javac").arg("-nowarn").arg("-d").arg(place.file("")).arg(source).output();
     let Ok(javac) = javac else { return skip("javac is not installed") };
     assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
-    let sizes = ["inspect", "leak", "--check", "--sizes", "4k,8k,16k,32k", "-r", "1", "--"];
+    let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k", "-r", "1", "--"];
     for (collector, mode, code) in [("-XX:+UseShenandoahGC", "keep", 3), ("-XX:+UseZGC", "drop", 0)] {
         let words = ["java", collector, "-cp", ".", "Outside", mode, "{n}"];
         let answer = place.run(sizes.iter().chain(&words));
