@@ -16,8 +16,9 @@ const PRIOR: f64 = 10.0;
 /// The part of the weight of the prior that grows with the series, as a share of the number of residuals.
 const SHARE: f64 = 0.1;
 
-/// A residual is clamped to this many standard deviations before its correlated part carries over to the next value.
-const OUTLIER: f64 = 6.0;
+/// A residual is clamped to this many standard deviations before the correlation of neighbours is estimated, and before
+/// its correlated part carries over to the next value.
+pub(super) const OUTLIER: f64 = 6.0;
 
 /// The largest accepted correlation is this times the number of values, up to [`LONGEST`]: in few values a step looks
 /// like a correlation, and is the more common cause.

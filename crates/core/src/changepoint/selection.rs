@@ -10,7 +10,9 @@ use super::candidates;
 use super::chance_order::{share_as_clear, tied_ranks};
 use super::false_alarm::{chance, gain};
 use super::fit::LevelFit;
+use super::noise_shape::OUTLIER;
 use super::scaled::Scaled;
+use super::step_size::correlation_of_neighbours;
 use super::stretches::bounds;
 use std::ops::Range;
 
@@ -26,9 +28,6 @@ const MANY: usize = 150;
 
 /// The lengths of series in which a drift that cannot be distinguished from none makes cuts less certain.
 const FEW: Range<usize> = 30..60;
-
-/// A residual is clamped to this many standard deviations before the correlation of neighbours is estimated.
-const OUTLIER: f64 = 6.0;
 
 /// The cuts that are kept.
 pub(super) struct SelectedCuts {
@@ -99,19 +98,10 @@ fn uncertain_drift(series: &Scaled, best: &LevelFit) -> f64 {
     let ends = bounds(&best.cuts, n);
     let parts = ends.windows(2).zip(&best.levels).map(|(pair, level)| {
         let residual = |place: usize| series.residual(place, *level).clamp(-OUTLIER, OUTLIER);
-        (pair[0]..pair[1]).map(residual).collect::<Vec<f64>>()
+        (pair[0]..pair[1]).map(residual).collect()
     });
-    let (mut products, mut squares) = (0.0, 0.0);
-    for part in parts {
-        products += part.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
-        squares += part.iter().map(|residual| residual * residual).sum::<f64>();
-    }
-    let levels = best.levels.len() as f64;
-    let raw = products / (n as f64 - levels) / (squares / n as f64).max(1e-12);
-    // Subtracting a mean fitted to k values lowers the correlation ρ by about (1 + 3ρ)/k (Marriott and Pope, 1954).
-    let length = n as f64 / levels;
-    let correlation = (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25);
-    let excess = correlation - 1.5 / (n as f64).sqrt();
+    let parts: Vec<Vec<f64>> = parts.collect();
+    let excess = correlation_of_neighbours(&parts, 1e-12) - 1.5 / (n as f64).sqrt();
     1.0 + 2.0 * excess.clamp(0.0, 0.8)
 }
 

@@ -106,9 +106,21 @@ fn tail(residuals: &[Vec<f64>], side: f64, pooled: f64) -> f64 {
     if count > 0.0 { squares / count / pooled } else { 1.0 }
 }
 
-/// Estimates the correlation of neighbours: the larger of the lag-one correlation of the residuals, corrected for the
-/// fitted levels, and the correlation that differences over long lags show, in case cuts follow the drift.
+/// Estimates the correlation of neighbours: the larger of that of the residuals, and the correlation that differences
+/// over long lags show, in case cuts follow the drift.
 fn drift(residuals: &[Vec<f64>], series: &Scaled, floor: f64) -> f64 {
+    // Residuals below the resolution are rounding errors, which do not drift.
+    let corrected = correlation_of_neighbours(residuals, floor);
+    // Cuts that follow the drift remove it from the residuals, but not from differences between distant values.
+    let far = (series.values.len() / 20).clamp(2, 15);
+    let (near, persistent) = (series.variogram(1).max(floor), series.variogram(far).max(floor));
+    corrected.max(1.0 - near / persistent)
+}
+
+/// The lag-one correlation of the residuals of each stretch about its fitted level, corrected for the levels: subtracting
+/// a mean fitted to k values lowers a correlation ρ by about (1 + 3ρ)/k (Marriott and Pope, 1954). A variance below
+/// `floor` counts as `floor`.
+pub(super) fn correlation_of_neighbours(residuals: &[Vec<f64>], floor: f64) -> f64 {
     let (mut products, mut squares, mut pairs, mut count) = (0.0, 0.0, 0.0, 0.0);
     for part in residuals {
         products += part.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>();
@@ -116,13 +128,7 @@ fn drift(residuals: &[Vec<f64>], series: &Scaled, floor: f64) -> f64 {
         pairs += part.len() as f64 - 1.0;
         count += part.len() as f64;
     }
-    // Residuals below the resolution are rounding errors, which do not drift.
     let raw = (products / pairs) / (squares / count).max(floor);
-    // Subtracting a mean fitted to k values lowers the lag-one correlation by about (1 + 3ρ)/k.
     let length = count / residuals.len() as f64;
-    let corrected = (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25);
-    // Cuts that follow the drift remove it from the residuals, but not from differences between distant values.
-    let far = (series.values.len() / 20).clamp(2, 15);
-    let (near, persistent) = (series.variogram(1).max(floor), series.variogram(far).max(floor));
-    corrected.max(1.0 - near / persistent)
+    (raw + 1.0 / length) / (1.0 - 3.0 / length).max(0.25)
 }
