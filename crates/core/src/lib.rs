@@ -16,6 +16,7 @@ pub mod judge;
 pub mod knee;
 pub mod launch_shares;
 pub mod limit;
+pub mod line_number;
 pub mod memory_map;
 pub mod metric;
 pub mod nearest_word;

@@ -4,10 +4,10 @@ use crate::farm::FarmEntry;
 use crate::fault::Fault;
 use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::limit::Limit;
+use scruple_core::line_number::in_line;
 use scruple_core::metric::Metric;
 use scruple_core::nearest_word::nearest;
 use scruple_core::sorting::SortedMap;
-use scruple_measure::load::in_line;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

@@ -62,7 +62,7 @@ pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, request_file};
 pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};
 pub use result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes, RunPart};
-pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, in_line, scenario};
+pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Session, TurnEvent, run, run_watched};
 pub use shared::{Ended, LIVE_BOUNDS, LoadProgress};
 pub use socket::allow_descriptors;

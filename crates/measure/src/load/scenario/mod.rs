@@ -10,7 +10,7 @@ mod stages;
 mod template;
 
 pub use data::{DataRows, Take};
-pub use read::{RequestFileContent, in_line, scenario};
+pub use read::{RequestFileContent, scenario};
 pub use stages::Stage;
 
 pub(crate) use capture::Capture;

@@ -12,6 +12,7 @@ use entries::{
 };
 use regex_lite::Regex;
 use scruple_core::harmless_text::list_names;
+use scruple_core::line_number::in_line;
 use scruple_core::unit::{Unit, parse_quantity};
 use std::path::Path;
 use std::time::Duration;
@@ -45,12 +46,6 @@ pub fn scenario(text: &str, folder: &Path) -> Result<RequestFileContent, String>
     })?;
     RequestFileReader { text, folder, slots: Vec::new(), data: Vec::new(), requests: Vec::new() }
         .read_file(file)
-}
-
-/// The text of an error, with the number of the line that has this byte.
-pub fn in_line(text: &str, at: usize, why: impl std::fmt::Display) -> String {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    format!("line {}: {why}", before.iter().filter(|byte| **byte == b'\n').count() + 1)
 }
 
 /// The state of reading.
