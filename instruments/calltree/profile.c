@@ -19,7 +19,8 @@ extern Int VG_(safe_fd)(Int file);
  * may lead elsewhere or nowhere. */
 static Int folder = -1;
 static const HChar *beginning; /* of the files' names in it */
-static HChar *running_mark, *label;
+static HChar *running_mark;
+static const HChar *label;
 static UInt part;
 static Int parent; /* at the start of the process: it may end earlier */
 
@@ -272,8 +273,8 @@ UInt profile_write(const HChar *reason, Int status) {
 
 /* Writes a copy of the counts so far, under a label of its own if that is not empty. */
 UInt profile_copy(const HChar *text) {
-    HChar *of_part = label;
-    if (text[0]) profile_label(text);
+    const HChar *of_part = label;
+    if (text[0]) label = text;
     UInt number = profile_write("dump", 0);
     label = of_part;
     return number;

@@ -215,12 +215,11 @@ pub fn judge_outside_malloc(
 ) -> Retained {
     let allocated = Sizes::of(allocated);
     let unexplained = |(size, bytes): &(f64, f64)| {
-        let at = allocated.at.iter().position(|at| at == size);
-        match (at, allocated.at.is_empty()) {
-            (Some(at), _) => Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at])),
-            (None, true) => Some((*size, *bytes)),
-            (None, false) => None,
+        if allocated.at.is_empty() {
+            return Some((*size, *bytes));
         }
+        let at = allocated.at.iter().position(|at| at == size)?;
+        Some((*size, bytes - RESIDENT_OF_ALLOCATED * allocated.mean[at]))
     };
     let unexplained: Vec<(f64, f64)> = resident.iter().filter_map(unexplained).collect();
     match (steady_growth(&unexplained, smallest), found) {
