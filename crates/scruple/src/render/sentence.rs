@@ -277,22 +277,27 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
     }
 }
 
-/// Writes the cost of launching an empty program, and the costs net of it if the difference matters.
+/// Writes the cost of launching an empty program, and the costs net of it if the difference matters. Where much of the wall
+/// time was waiting for a core, the waits of an empty program are as long as those of any other, so it is processor time.
 pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
     let Some(tare_arm) = report.run.arms_of(Role::Tare).next() else { return Vec::new() };
-    let (Some(estimate), Some(tare_sample)) =
-        (report.estimate(tare_arm, "time.wall"), tare_arm.sample("time.wall"))
-    else {
+    let waited = |arm: &Arm| judge::waiting_share(arm).is_some_and(|share| share > judge::MOST_WAITING);
+    let key = match tare_arm.sample("time.cpu").is_some() && report.run.arms.iter().any(waited) {
+        true => "time.cpu",
+        false => "time.wall",
+    };
+    let (Some(estimate), Some(tare_sample)) = (report.estimate(tare_arm, key), tare_arm.sample(key)) else {
         return Vec::new();
     };
     let ns = Unit::Nanoseconds;
     let mut lines = vec![format!(
-        "Tare: launching an empty program takes {} of wall time; it is part of the figures above.",
-        quantity(estimate.value, &ns)
+        "Tare: launching an empty program takes {} of {}; it is part of the figures above.",
+        quantity(estimate.value, &ns),
+        measure(key)
     )];
     for arm in report.run.arms_of(Role::Subject) {
-        let Some(sample) = arm.sample("time.wall") else { continue };
-        if report.estimate(arm, "time.wall").is_none_or(|raw| estimate.value < 0.02 * raw.value) {
+        let Some(sample) = arm.sample(key) else { continue };
+        if report.estimate(arm, key).is_none_or(|raw| estimate.value < 0.02 * raw.value) {
             continue;
         }
         let (raw, tare_readings) = sample.paired(tare_sample);

@@ -212,6 +212,16 @@ fn the_tare_is_reported_and_subtracted_where_it_matters() {
 }
 
 #[test]
+fn the_tare_is_of_processor_time_where_much_of_the_wall_time_was_waiting() {
+    let place = Place::new();
+    let waiting = |arm: Arm| arm.with("timing", "time.wait", |_| 4e5);
+    let arms = [("true", waiting(arm(0.1, 1))), ("(empty program)", waiting(arm(0.02, 2)))];
+    let answer = place.play(&arms, &["--no-store", "-r", "26", "--metrics", "time", "true"]);
+    let tare = answer.stdout.lines().find(|line| line.starts_with("Tare: ")).unwrap_or_default();
+    assert!(tare.contains("of cpu time; it is part"), "{}", answer.exchange());
+}
+
+#[test]
 fn a_cost_not_above_the_tare_is_below_resolution_and_never_negative() {
     let place = Place::new();
     let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];

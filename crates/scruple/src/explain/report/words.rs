@@ -453,8 +453,8 @@ fn time(found: &Findings) -> Option<String> {
     let between = change_between(effect.ratio, low, high);
     Some(match (known, against) {
         (_, true) => format!(
-            "processor time contradicts the instructions: {medians} ({between}); instructions do not show the effects of \
-             caches, of the kernel, or of waiting"
+            "processor time does not follow the instructions: {medians} ({between}); instructions do not show the effects \
+             of caches, of the kernel, or of waiting"
         ),
         (true, false) => format!("processor time agrees: {medians} ({between})"),
         (false, false) => format!("processor time does not distinguish them: {medians} ({between})"),
