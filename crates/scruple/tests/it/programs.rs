@@ -3,6 +3,7 @@
 use crate::support::{CALL_TREE, Place};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// A C program that makes as many steps as its first argument says, and then writes to as many bytes as its second one
@@ -126,6 +127,23 @@ pub fn send(child: &Child, signal: &str) {
 /// Python’s interpreter itself: a shim of a version manager would run a shell as well.
 pub fn python() -> Option<&'static str> {
     ["/usr/bin/python3", "/usr/local/bin/python3"].into_iter().find(|path| Path::new(path).exists())
+}
+
+/// What Go's pprof prints when it is given these words, or `None` if Go is not installed. Since Go 1.25 the first use compiles
+/// pprof, so tests that run at the same time wait for one of them to do it.
+pub fn pprof(place: &Place, words: &[&str]) -> Option<String> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let found = Command::new("go").args(["tool", "-n", "pprof"]).output().ok()?;
+        Some(PathBuf::from(String::from_utf8_lossy(&found.stdout).trim()))
+    });
+    let Some(program) = program else {
+        skip("go is not installed");
+        return None;
+    };
+    let output = Command::new(program).args(words).current_dir(place.path()).output().expect("pprof");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Prints why a test is skipped.

@@ -1,7 +1,7 @@
 //! `scruple inspect memory -- COMMAND` and the sites of `scruple inspect leak`: programs whose sites are known.
 
 use crate::pages::all_is_well;
-use crate::programs::{has_valgrind, python};
+use crate::programs::{has_valgrind, pprof, python};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -136,12 +136,7 @@ fn other_tools_read_the_bytes_of_each_context() {
     // The reader of profiles finds what was written, too.
     let again = place.run(["inspect", "calls", "--json", "--from", "x.pb.gz"]).json();
     assert_eq!(at(&again, "/total/bytes"), 501_064, "{again:#}");
-    let pprof = Command::new("go")
-        .args(["tool", "pprof", "-top", "-lines", "-unit=B", "x.pb.gz"])
-        .current_dir(place.path())
-        .output();
-    let Ok(pprof) = pprof else { return crate::programs::skip("go is not installed") };
-    let top = String::from_utf8_lossy(&pprof.stdout);
+    let Some(top) = pprof(&place, &["-top", "-lines", "-unit=B", "x.pb.gz"]) else { return };
     assert!(top.contains("Type: inuse_space") && top.contains("app.c:10"), "{top}");
     assert!(top.lines().any(|line| line.trim_start().starts_with("50000B 97.92%")), "{top}");
 }

@@ -324,12 +324,13 @@ fn slow_requests_that_met_a_collection_are_counted() {
 #[test]
 fn the_runtime_of_a_helper_that_only_waits_is_not_that_of_the_server() {
     let place = Place::new();
-    place.write("helper.py", "import sys\nsys.stdin.read()\n");
+    place.write("helper.py", "import sys\nopen('waits', 'w').close()\nsys.stdin.read()\n");
     let server = place.compile("server", SERVER, &[]).display().to_string();
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
     let script = format!(
-        "test -p never || mkfifo never; python3 helper.py <>never & helper=$!; '{server}' {port} 0 0 0 & \
+        "rm -f waits; test -p never || mkfifo never; python3 helper.py <>never & helper=$!; \
+         until test -e waits; do sleep 0.05; done; '{server}' {port} 0 0 0 & \
          trap \"kill -INT $helper; kill $!\" INT TERM; wait"
     );
     let words = ["load", &url, "--json", "--no-store", "-c", "1", "-n", "400", "-d", "60s", "--"];
