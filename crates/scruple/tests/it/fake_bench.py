@@ -7,7 +7,7 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
-`once` (bytes allocated by the first iteration in a process), `drawn` (a file of lines, to which each process adds one: every
+`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
 `--many N` declares N cases more, `--endless yes` goes on to name cases, `--sleep S` starts after so many seconds, and
@@ -54,6 +54,8 @@ def lie(what, reply):
         reply["time.cpu"] = 10**12
     if what == "still":
         reply["time.wall"] = reply["time.cpu"] = 0
+    if what == "wrapped":
+        reply["alloc.bytes"] = 2**64 - 1
     if what == "text":
         reply["time.wall"] = "12"
     if what == "stranger":
@@ -86,7 +88,7 @@ def misbehave(what, out, index):
     raise ValueError(what)
 
 
-evaluated, stalled = set(), set()
+evaluated, stalled, set_up = set(), set(), set()
 batches_of = collections.Counter()
 draws = {}
 
@@ -171,7 +173,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -192,6 +194,9 @@ def answer(line, options, cases, out, asked):
                 return [misbehave(cases[index]["does"], out, index)]
             elif does == "tire" and batches_of[str(index), "c"] == 20:
                 return [misbehave("throw", out, index)]
+        for shared in {cases[int(word.split(":")[0])].get("shares", 0) for word in words[1:]} - set_up:
+            set_up.add(shared)
+            time.sleep(shared)
         began = time.monotonic_ns()
         block = [batch(cases, word) for word in words[1:]]
         # What the first iteration takes longer, because other programs used the caches while this one waited.

@@ -1,6 +1,7 @@
 //! Checks the answers of bench programs, and describes what is wrong with them.
 
 use scruple_core::harmless_text::plain;
+use scruple_core::metric::metric;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, LooseNumber, Reply};
 use scruple_core::subject::Parameter;
 use scruple_measure::bench::BenchError;
@@ -56,7 +57,7 @@ pub(crate) fn fault_in(
         if reply.iterations == 0 || (!queue && reply.iterations != asked) {
             return Some(format!("it is about {} iterations, but {asked} were requested", reply.iterations));
         }
-        fault_in_times(reply).or_else(|| impossible(reply, elapsed))
+        fault_in_times(reply).or_else(|| fault_in_counts(reply)).or_else(|| impossible(reply, elapsed))
     });
     fault.or_else(|| {
         let whole = Duration::from_nanos(claimed as u64);
@@ -115,7 +116,39 @@ fn fault_in_times(reply: &BatchReply) -> Option<String> {
     })
 }
 
-/// Makes the name, the group and the parameters of a case harmless for terminals and tables.
+/// The first number that a signed counter of 64 bits cannot hold. One that was decremented below zero shows such numbers.
+const BEYOND_COUNTERS: f64 = (1u64 << 63) as f64;
+
+/// Describes which count of a batch no counter can hold, if any. Readings with keys of their own may have any value.
+fn fault_in_counts(reply: &BatchReply) -> Option<String> {
+    let counts = reply.readings.keys().filter(|key| {
+        ["alloc.", "malloc.", "gc."].into_iter().any(|group| key.starts_with(group)) && metric(key).is_some()
+    });
+    counts.map(|key| (key, reply.reading(key))).find_map(|(key, count)| {
+        let count = count.filter(|count| count.abs() >= BEYOND_COUNTERS)?;
+        Some(format!("its {key} is {count:e}, which no counter of 64 bits can reach"))
+    })
+}
+
+/// The largest amount of work of one iteration, so that its throughput is a number.
+const MOST_WORK: f64 = 1e18;
+
+/// Describes what is wrong with the declaration of a case, if anything.
+pub(crate) fn fault_in_case(case: &Case) -> Option<String> {
+    if case.max_iterations == Some(0) {
+        return Some(format!("‘{}’ has max_iterations 0, and a batch has at least one", case.name));
+    }
+    let amount = case.throughput.as_ref()?.amount;
+    (!(0.0..=MOST_WORK).contains(&amount)).then(|| {
+        format!(
+            "‘{}’ has a throughput of {amount:e} in an iteration, and 0 to {MOST_WORK:e} is possible",
+            case.name
+        )
+    })
+}
+
+/// Makes the name, the group and the parameters of a case harmless for terminals and tables. A case whose iterations do
+/// no work has no throughput.
 pub(crate) fn harmless(mut case: Case) -> Case {
     case.name = plain(&case.name);
     case.group = case.group.as_deref().map(plain);
@@ -127,5 +160,6 @@ pub(crate) fn harmless(mut case: Case) -> Case {
         (plain(&name), value)
     });
     case.params = params.collect();
+    case.throughput = case.throughput.filter(|work| work.amount != 0.0);
     case
 }

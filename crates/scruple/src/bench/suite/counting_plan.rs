@@ -29,8 +29,9 @@ const SECOND_START: u32 = 2;
 /// With more cases than this, they share processes, since starting one for each case would take longer than measuring.
 const FRESH_CASES: usize = 200;
 
-/// A case is left out if the budget is spent and counting it takes more than this part of the budget; or if the whole pass
-/// has taken this many budgets. A suite of quick cases is thus counted completely, though other programs disturb it.
+/// A case is left out if the budget is spent and its own iterations take more than this part of the budget; or if the
+/// whole pass has taken this many budgets. A suite of quick cases is thus counted completely, though other programs
+/// disturb it, or the first of them sets up what all of them use.
 const COSTLY: u32 = 4;
 const AT_MOST: u32 = 5;
 
@@ -196,11 +197,12 @@ impl CountingPlan {
         self.from[from] + self.overhead() * (self.len() - from) as u32
     }
 
-    /// How long a visit is expected to take, if the budget does not suffice for it. The first visit, which shows how long
-    /// visits take, is always made.
+    /// How long the iterations of a visit, and the start of its process, are expected to take, if the budget does not
+    /// suffice for them. The first visit is always made. What other visits took beyond what was expected says nothing
+    /// about this one: the first of a process may have set up what all of them use.
     pub(super) fn too_long(&self, at: usize) -> Option<Duration> {
         let (budget, elapsed) = (self.budget?, self.elapsed());
-        let expected = self.expected[at] + self.overhead();
+        let expected = self.expected[at];
         let costly = self.many || expected > budget / COSTLY;
         let ends = (costly && elapsed + expected > budget) || elapsed > AT_MOST * budget;
         (at > 0 && ends).then_some(expected)

@@ -71,6 +71,9 @@ pub(super) fn introduce(
             Reply::Case { case } if case.id as usize == listed => {
                 let case = answers::harmless(*case);
                 listed += 1;
+                if let Some(why) = answers::fault_in_case(&case) {
+                    return Err(answers::wrong("cases", why));
+                }
                 if !names.insert(full_name(&case)) {
                     duplicate.get_or_insert(full_name(&case));
                 }

@@ -23,7 +23,26 @@ fn an_impossible_answer_is_refused_with_the_reason() {
     assert_eq!(reason("text"), format!("{text}its time.wall is not a number"));
     assert_eq!(reason("stranger"), format!("{text}it is about case 77, but case 1 was requested"));
     assert_eq!(reason("eager"), format!("{text}it is about 2 iterations, but 1 were requested"));
+    let wrapped = "its alloc.bytes is 1.8446744073709552e19, which no counter of 64 bits can reach";
+    assert_eq!(reason("wrapped"), format!("{text}{wrapped}"));
     assert_eq!(reason("few"), format!("{text}it has 0 of 1 batches"));
+}
+
+#[test]
+fn a_case_that_cannot_run_is_refused_as_it_is_declared() {
+    let refused = |fields: &str| {
+        let case = format!(r#"{{"name":"odd","cost":5,{fields}}}"#);
+        let answer = bench(&Place::new(), &["--no-store"], &[GOOD, &case]);
+        assert_eq!(answer.code, 4, "{}", answer.exchange());
+        answer.stderr
+    };
+    let text = refused(r#""max_iterations":0"#);
+    assert!(text.contains("‘odd’ has max_iterations 0, and a batch has at least one"), "{text}");
+    let text = refused(r#""throughput":{"unit":"bytes","amount":1e300}"#);
+    assert!(text.contains("‘odd’ has a throughput of 1e300 in an iteration"), "{text}");
+    let nothing = r#"{"name":"nothing","cost":5,"throughput":{"unit":"items","amount":0}}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[nothing]);
+    assert!(answer.code == 0 && !answer.stdout.contains("throughput"), "{}", answer.exchange());
 }
 
 #[test]

@@ -394,6 +394,19 @@ fn a_case_that_takes_too_long_to_count_is_left_out_by_name() {
 }
 
 #[test]
+fn cases_that_share_a_slow_setup_are_all_counted() {
+    let place = Place::new();
+    let cases: Vec<String> = (0..6)
+        .map(|number| format!(r#"{{"name":"shared/{number}","cost":5,"bytes":16,"shares":0.7}}"#))
+        .collect();
+    let cases: Vec<&str> = cases.iter().map(String::as_str).collect();
+    let answer = bench_freely(&place, &["--no-store", "--quick", "--seed", "7", "--json"], &cases);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(!answer.stdout.contains("are not counted"), "{}", answer.stdout);
+    assert!(!answer.stdout.contains("the budget of"), "{}", answer.stdout);
+}
+
+#[test]
 fn a_process_that_took_long_to_declare_its_cases_is_the_one_that_is_timed() {
     let place = Place::new();
     let starts = place.file("starts");
