@@ -2,6 +2,7 @@
 
 use super::calibrate::length;
 use super::counting_plan::{self, CountingPlan, CountingVisit};
+use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
 use super::warm_up::CaseWarmUp;
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
@@ -16,7 +17,7 @@ use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The required ratio of the count of a coarse counter to its resolution, and the length of a batch at which iterations
 /// are no longer added to reach it.
@@ -64,20 +65,20 @@ impl CountingPass<'_> {
                 continue;
             }
             self.announce(&plan, at, &mut is_announced);
-            let mut began = Instant::now();
+            let mut time = OwnTime::start(program_of(&running).filter(|_| !is_new));
             if is_new {
                 if let Some(process) = running.take() {
                     process.program.finish();
                 }
                 running = self.start_for(weighed, visit)?;
                 if !visit.alone {
-                    plan.started(began.elapsed());
-                    began = Instant::now();
+                    plan.started(time.so_far(None).elapsed);
+                    time = OwnTime::start(program_of(&running));
                 }
             }
             let Some(process) = running.take() else { continue };
             running = self.carry_out(weighed, visit, process, &mut findings)?;
-            plan.took(at, began.elapsed());
+            plan.took(at, time.so_far(program_of(&running)));
         }
         if let Some(process) = running {
             process.program.finish();
@@ -195,10 +196,8 @@ impl CountingPass<'_> {
 
     /// Adds a remark about the cases that the budget did not suffice for, if there are very many.
     fn remark_on_rest(&mut self, rest: usize, process: u32) {
-        let text = match process {
-            0 => format!("allocations of {rest} cases are not counted: the budget ended"),
-            _ => format!("allocations of {rest} cases are counted in one process only: the budget ended"),
-        };
+        let what = if process == 0 { "not counted" } else { "counted in one process only" };
+        let text = format!("allocations of {rest} cases are {what}: the budget ended");
         self.record.run.warn("left-out", text);
     }
 
@@ -393,6 +392,10 @@ impl CountingProcess {
         let is_shared = !visit.alone && !self.first_visit.alone;
         self.side == side && is_shared && self.first_visit.process == visit.process
     }
+}
+
+fn program_of(process: &Option<CountingProcess>) -> Option<&BenchProgram> {
+    process.as_ref().map(|process| &process.program)
 }
 
 /// What the remarks of the pass are about.

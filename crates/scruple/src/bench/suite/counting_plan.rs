@@ -3,6 +3,7 @@
 //! A process of a compiled program starts in a millisecond, and each case is then counted in processes of its own. A
 //! process that takes a second to start, such as that of a test framework, counts all cases instead.
 
+use super::own_time::VisitTime;
 use super::{Cases, SuiteEffort, Weighed};
 use scruple_core::evidence::DIFFER;
 use scruple_core::limit::Limit;
@@ -30,10 +31,11 @@ const SECOND_START: u32 = 2;
 const FRESH_CASES: usize = 200;
 
 /// A case is left out if the budget is spent and its own iterations take more than this part of the budget; or if the
-/// whole pass has taken this many budgets. A suite of quick cases is thus counted completely, though other programs
-/// disturb it, or the first of them sets up what all of them use.
+/// whole pass has taken this many budgets; or this many, with the time in which it waited for a core. A suite of quick
+/// cases is thus counted completely, though other programs disturb it, or the first of them sets up what all of them use.
 const COSTLY: u32 = 4;
 const AT_MOST: u32 = 5;
+const AT_MOST_WITH_WAITS: u32 = 60;
 
 /// Counting that is expected to take less is not announced.
 pub(super) const SHORT: Duration = Duration::from_secs(15);
@@ -68,6 +70,8 @@ pub(super) struct CountingPlan {
     began: Instant,
     /// How long the starts of shared processes took, which the budget does not include.
     started: Duration,
+    /// How long Scruple and the programs waited for a core, because other programs ran.
+    waited: Duration,
     /// The number of visits so far, and the time that they took beyond what was expected.
     so_far: (u32, Duration),
 }
@@ -88,6 +92,7 @@ impl CountingPlan {
             many: cases.len() > FRESH_CASES,
             began: Instant::now(),
             started: Duration::ZERO,
+            waited: Duration::ZERO,
             so_far: Default::default(),
         };
         let all: Vec<usize> = (0..cases.len()).collect();
@@ -172,14 +177,16 @@ impl CountingPlan {
         self.started += time;
     }
 
+    /// What has been spent of the budget: other programs spend nothing of it.
     fn elapsed(&self) -> Duration {
-        self.began.elapsed().saturating_sub(self.started)
+        self.began.elapsed().saturating_sub(self.started + self.waited)
     }
 
     /// Notes how long a visit took, without the start of a shared process.
-    pub(super) fn took(&mut self, at: usize, time: Duration) {
+    pub(super) fn took(&mut self, at: usize, time: VisitTime) {
         self.so_far.0 += 1;
-        self.so_far.1 += time.saturating_sub(self.expected[at]);
+        self.so_far.1 += (time.elapsed - time.waited).saturating_sub(self.expected[at]);
+        self.waited += time.waited;
     }
 
     /// The expected time of the visits from this one on, at most what is left of the budget, if it is worth telling.
@@ -204,7 +211,9 @@ impl CountingPlan {
         let (budget, elapsed) = (self.budget?, self.elapsed());
         let expected = self.expected[at];
         let costly = self.many || expected > budget / COSTLY;
-        let ends = (costly && elapsed + expected > budget) || elapsed > AT_MOST * budget;
+        let ends = (costly && elapsed + expected > budget)
+            || elapsed > AT_MOST * budget
+            || self.began.elapsed() > AT_MOST_WITH_WAITS * budget;
         (at > 0 && ends).then_some(expected)
     }
 
@@ -234,4 +243,39 @@ fn iteration_of(weighed: &Weighed) -> Duration {
 pub(super) fn decides(limits: &[Limit], arm: &str) -> bool {
     let counted = |limit: &Limit| metric(&limit.metric).is_none_or(|metric| metric.pass == Pass::Counting);
     limits.iter().any(|limit| limit.applies_to(arm) && counted(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan of two quick visits, of which the first took `elapsed`, with `waited` of that for a core.
+    fn after_one(elapsed: u64, waited: u64) -> CountingPlan {
+        let visit = CountingVisit { case: 0, process: 0, alone: true, repeats: 1 };
+        let [elapsed, waited] = [elapsed, waited].map(Duration::from_secs);
+        let mut plan = CountingPlan {
+            visits: vec![visit; 2],
+            expected: vec![Duration::from_millis(1); 2],
+            from: vec![Duration::from_millis(2), Duration::from_millis(1)],
+            budget: Some(Duration::from_secs(2)),
+            starting: vec![Duration::from_millis(1)],
+            twice: true,
+            many: false,
+            began: Instant::now() - elapsed,
+            started: Duration::ZERO,
+            waited: Duration::ZERO,
+            so_far: Default::default(),
+        };
+        plan.took(0, VisitTime { elapsed, waited });
+        plan
+    }
+
+    #[test]
+    fn waiting_for_a_core_spends_nothing_of_the_budget() {
+        assert_eq!(after_one(50, 45).too_long(1), None);
+        assert_eq!(after_one(50, 0).too_long(1), Some(Duration::from_millis(1)));
+        assert_eq!(after_one(50, 45).overhead(), Duration::from_millis(4999));
+        // However busy the machine is, the pass ends.
+        assert_eq!(after_one(200, 199).too_long(1), Some(Duration::from_millis(1)));
+    }
 }
