@@ -105,11 +105,6 @@ pub fn boost() -> Option<bool> {
     }
 }
 
-/// Whether addresses are randomised.
-pub fn addresses_randomized() -> bool {
-    read("/proc/sys/kernel/randomize_va_space").trim() != "0"
-}
-
 fn machine_class(cpu: &str, cores: u32) -> String {
     let mut name = String::new();
     for c in cpu.chars() {

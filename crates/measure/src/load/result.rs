@@ -311,11 +311,4 @@ impl LoadResult {
     pub fn least(&self) -> Latencies {
         self.times.delayed.least_of(&self.times.response)
     }
-
-    /// The share of the finished requests that failed, from 0 to 1.
-    pub fn failed_share(&self) -> f64 {
-        let failed = self.counts.failures.total();
-        let all = self.counts.answered + failed;
-        if all == 0 { 0.0 } else { failed as f64 / all as f64 }
-    }
 }

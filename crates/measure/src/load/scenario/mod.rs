@@ -97,11 +97,6 @@ pub(crate) struct SessionStep {
 }
 
 impl Scenario {
-    /// Whether a session has more than one request, so that it has its own row in reports.
-    pub fn has_sessions(&self) -> bool {
-        self.sessions.iter().any(|session| session.steps.len() > 1)
-    }
-
     /// The sessions that have rows of their own.
     pub(crate) fn named(&self) -> impl Iterator<Item = &UserSession> {
         self.sessions.iter().filter(|session| session.steps.len() > 1)
@@ -159,14 +154,6 @@ impl Scenario {
     /// The largest number of users that the stages have at a time.
     pub fn most_users(&self) -> u32 {
         self.stages.iter().map(|stage| stage.from.max(stage.to).ceil() as u32).max().unwrap_or(0)
-    }
-
-    /// The mean number of requests of a session, weighted as sessions are drawn.
-    pub fn requests_of_a_session(&self) -> f64 {
-        let weight =
-            |session: &UserSession| if self.order == RequestOrder::InTurn { 1.0 } else { session.weight };
-        let weights: f64 = self.sessions.iter().map(weight).sum();
-        self.sessions.iter().map(|s| s.steps.len() as f64 * weight(s)).sum::<f64>() / weights
     }
 
     /// A copy for a pass with an instrument: one user for each connection, without think times.
