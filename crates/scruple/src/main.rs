@@ -26,6 +26,7 @@ mod profile;
 mod progress;
 mod render;
 mod run_page;
+mod secrets;
 mod show;
 mod store;
 mod trend;

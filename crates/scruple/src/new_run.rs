@@ -1,8 +1,8 @@
 //! What every run needs at its start: an id, the provenance, its passes, and an interruption flag.
 
-use crate::address::without_secrets;
 use crate::fault::Fault;
 use crate::git;
+use crate::secrets::without_secrets;
 use scruple_core::harmless_text::plain;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms};

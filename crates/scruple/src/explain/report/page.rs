@@ -2,7 +2,6 @@
 //! and decreases.
 
 use super::{terminal, words};
-use crate::address::without_secrets;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
@@ -13,6 +12,7 @@ use crate::render::page::{
     harmless_name, harmless_sentence, html,
 };
 use crate::run_page::{self, capital};
+use crate::secrets::without_secrets;
 use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};
 use scruple_core::unit::share;
 

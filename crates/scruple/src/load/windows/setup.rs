@@ -1,9 +1,9 @@
 //! Converts the command line into servers and a plan.
 
-use crate::address::without_parameters;
 use crate::cli::values;
 use crate::fault::Fault;
 use crate::load::args::LoadArgs;
+use crate::secrets::without_parameters;
 use scruple_core::harmless_text::plain;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
