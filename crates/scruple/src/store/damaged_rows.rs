@@ -1,6 +1,7 @@
 //! Tests that rows whose texts another program changed cause an error or other figures, but never a panic.
 
-use super::{MIGRATIONS, Store};
+use super::Store;
+use super::migrations::MIGRATIONS;
 use crate::address::StoreAddress;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::Provenance;

@@ -17,6 +17,7 @@ pub mod histories;
 pub mod import;
 pub mod journal_entry;
 pub mod list;
+mod migrations;
 pub mod newest;
 mod outbox;
 mod owner;
@@ -42,18 +43,6 @@ use scruple_core::subject::Arm;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
-
-/// The migrations in order. The version of a store is the number of migrations that were applied.
-const MIGRATIONS: &[&str] = &[
-    include_str!("sql/0001_runs.sql"),
-    include_str!("sql/0002_histories.sql"),
-    include_str!("sql/0003_indexes.sql"),
-    include_str!("sql/0004_courses.sql"),
-    include_str!("sql/0005_requests.sql"),
-    include_str!("sql/0006_profiles.sql"),
-    include_str!("sql/0007_owners.sql"),
-    include_str!("sql/0008_memory_maps.sql"),
-];
 
 /// An open store.
 pub struct Store {
@@ -125,45 +114,6 @@ impl Store {
     /// Returns the address of the store.
     pub fn address(&self) -> &StoreAddress {
         &self.address
-    }
-
-    fn migrate(&self) -> Result<(), DatabaseFailure> {
-        let newest = MIGRATIONS.len() as i64;
-        // A user who may write rows but not create tables can use a store that is up to date.
-        if !self.database.is_empty()? && self.version()? >= newest {
-            return Ok(());
-        }
-        self.database.transaction(|| {
-            self.database.batch("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")?;
-            let done = self.version()?;
-            for (index, migration) in MIGRATIONS.iter().enumerate().skip(done.max(0) as usize) {
-                self.database.batch(migration)?;
-                self.database.execute("DELETE FROM schema_version", &[])?;
-                let version = index as i64 + 1;
-                self.database
-                    .execute("INSERT INTO schema_version (version) VALUES ($1)", &[version.into()])?;
-            }
-            Ok(())
-        })
-    }
-
-    fn version(&self) -> Result<i64, DatabaseFailure> {
-        let rows = self.database.query("SELECT version FROM schema_version", &[])?;
-        rows.first().map_or(Ok(0), |row| row.integer(0))
-    }
-
-    fn check_version(&self) -> Result<(), StoreError> {
-        let found = self.version().map_err(|failure| match failure.refusal {
-            Refusal::Other => {
-                StoreError::Corrupt { path: self.address.to_string(), message: failure.message }
-            }
-            _ => self.error(failure),
-        })?;
-        if found > MIGRATIONS.len() as i64 {
-            let path = self.address.to_string();
-            return Err(StoreError::Newer { path, found, known: MIGRATIONS.len() });
-        }
-        Ok(())
     }
 
     /// Begins a transaction that contains everything written until [`Store::release`].
