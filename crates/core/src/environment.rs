@@ -312,7 +312,6 @@ fn joined<'a>(
 mod tests {
     use super::*;
     use crate::metric::metric;
-    use crate::run::{RunState, Terms};
 
     fn provenance(class: &str, kernel: &str) -> Provenance {
         Provenance {
@@ -383,21 +382,15 @@ mod tests {
 
     #[test]
     fn the_same_program_with_other_arguments_is_other_work() {
-        let of = |command: &str, seed| {
+        let of = |command: &str, started| {
             let argv = command.split(' ').map(str::to_owned).collect();
             let arm = Arm::new("words", Subject::Command { argv }, Role::Subject);
             let programs = SortedMap::from([("/usr/bin/sort".to_owned(), "c359".to_owned())]);
             Run {
                 id: command.to_owned(),
-                label: None,
-                started: seed,
-                state: RunState::Complete,
-                seed: 1,
-                argv: Vec::new(),
-                terms: Terms::default(),
+                started,
                 provenance: Provenance { programs, ..Provenance::default() },
-                arms: vec![arm],
-                warnings: Vec::new(),
+                ..Run::of(vec![arm])
             }
         };
         let text = |left: &Run, right: &Run| Environments::of(left, right).sentences(&[]).join(" ");

@@ -224,7 +224,6 @@ pub fn overall_outcome(findings: &[Finding], limits: &[Kept]) -> Kept {
 mod tests {
     use super::*;
     use crate::judge::{compare_pairs, pairs};
-    use crate::run::{RunState, Terms};
     use crate::sample::{Figure, Reading};
     use crate::subject::Subject;
 
@@ -247,18 +246,7 @@ mod tests {
     }
 
     fn run(old: &[(&str, &[f64])], new: &[(&str, &[f64])]) -> Run {
-        Run {
-            id: "a".to_owned(),
-            label: None,
-            started: 0,
-            state: RunState::Complete,
-            seed: 1,
-            argv: Vec::new(),
-            terms: Terms::default(),
-            provenance: crate::provenance::Provenance::default(),
-            arms: vec![arm("old", old), arm("new", new)],
-            warnings: Vec::new(),
-        }
+        Run::of(vec![arm("old", old), arm("new", new)])
     }
 
     fn outcomes_of_run(run: &Run, rules: &GateRules) -> (Kept, Vec<(String, bool, GateOutcome)>) {

@@ -78,6 +78,22 @@ pub struct Run {
 }
 
 impl Run {
+    /// A complete run of these arms, of which nothing else is known.
+    pub fn of(arms: Vec<Arm>) -> Run {
+        Run {
+            id: String::new(),
+            label: None,
+            started: 0,
+            state: RunState::Complete,
+            seed: 1,
+            argv: Vec::new(),
+            terms: Terms::default(),
+            provenance: Provenance::default(),
+            arms,
+            warnings: Vec::new(),
+        }
+    }
+
     /// Adds a remark, unless the run has it already.
     pub fn warn(&mut self, code: &str, text: impl Into<String>) {
         let warning = Warning { code: code.to_owned(), text: text.into() };

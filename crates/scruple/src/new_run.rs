@@ -64,9 +64,7 @@ pub fn run_from_elsewhere(seed: Option<u64>, label: Option<&str>, terms: Terms) 
         seed: seed.unwrap_or(entropy % 1_000_000),
         argv: without_secrets(std::env::args()),
         terms,
-        provenance: Provenance::default(),
-        arms: Vec::new(),
-        warnings: Vec::new(),
+        ..Run::of(Vec::new())
     }
 }
 
@@ -82,14 +80,11 @@ pub fn scripted_run(seed: Option<u64>, label: Option<&str>, terms: Terms) -> Run
     Run {
         id: format!("scripted-{seed}"),
         label: label.map(str::to_owned),
-        started: 0,
         state: RunState::Running,
         seed,
-        argv: Vec::new(),
         terms,
         provenance: Provenance { machine_class: "scripted".to_owned(), ..Provenance::default() },
-        arms: Vec::new(),
-        warnings: Vec::new(),
+        ..Run::of(Vec::new())
     }
 }
 

@@ -209,8 +209,6 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
 mod tests {
     use super::*;
     use crate::metric::metric;
-    use crate::provenance::Provenance;
-    use crate::run::{RunState, Terms};
     use crate::sample::Reading;
 
     fn arm(version: &str, size: f64, key: &str, readings: &[f64]) -> Arm {
@@ -226,18 +224,7 @@ mod tests {
     }
 
     fn run(arms: Vec<Arm>) -> Run {
-        Run {
-            id: String::new(),
-            label: None,
-            started: 0,
-            state: RunState::Complete,
-            seed: 1,
-            argv: Vec::new(),
-            terms: Terms::default(),
-            provenance: Provenance::default(),
-            arms,
-            warnings: Vec::new(),
-        }
+        Run::of(arms)
     }
 
     fn names(arms: &[Cow<'_, Arm>]) -> Vec<String> {

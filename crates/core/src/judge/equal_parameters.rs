@@ -52,7 +52,6 @@ fn within<'a>(groups: &[Vec<&'a Arm>]) -> Vec<Pair<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{RunState, Terms};
     use crate::subject::Subject;
 
     fn run(arms: &[&[(&str, &str)]]) -> Run {
@@ -62,18 +61,7 @@ mod tests {
                 params.iter().map(|(name, value)| ((*name).to_owned(), Parameter::parse(value))).collect();
             arm
         };
-        Run {
-            id: String::new(),
-            label: None,
-            started: 0,
-            state: RunState::Complete,
-            seed: 0,
-            argv: Vec::new(),
-            terms: Terms::default(),
-            provenance: Default::default(),
-            arms: arms.iter().enumerate().map(arm).collect(),
-            warnings: Vec::new(),
-        }
+        Run::of(arms.iter().enumerate().map(arm).collect())
     }
 
     fn names(run: &Run) -> Vec<String> {

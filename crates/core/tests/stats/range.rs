@@ -2,8 +2,7 @@
 
 use scruple_core::history::{History, Version, VersionState};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::provenance::Provenance;
-use scruple_core::run::{self, Run, Terms};
+use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Sample};
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
@@ -15,18 +14,7 @@ use crate::noise::normal;
 pub fn range(n: usize) -> History {
     let commit = |i: usize| format!("{i:040x}");
     let version = |i: usize| Version::built(commit(i), i.checked_sub(1).map(commit).into_iter().collect());
-    let run = Run {
-        id: "run".to_owned(),
-        label: None,
-        started: 0,
-        state: run::RunState::Complete,
-        seed: 1,
-        argv: Vec::new(),
-        terms: Terms::default(),
-        provenance: Provenance::default(),
-        arms: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let run = Run { id: "run".to_owned(), ..Run::of(Vec::new()) };
     History {
         repository: "planted".to_owned(),
         remote: None,

@@ -121,15 +121,12 @@ impl Benches {
         };
         let run = Run {
             id: visit.run.id.clone(),
-            label: None,
             started: visit.run.started,
             state: visit.run.state,
             seed: visit.run.seed,
-            argv: Vec::new(),
             terms: visit.run.terms.clone(),
             provenance: visit.run.provenance.clone(),
-            arms: Vec::new(),
-            warnings: Vec::new(),
+            ..Run::of(Vec::new())
         };
         let interrupted = self.interrupted.clone();
         let mut suite =

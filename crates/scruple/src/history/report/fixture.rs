@@ -6,7 +6,7 @@ use scruple_core::history::{
 };
 use scruple_core::metric::{Better, Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
-use scruple_core::run::{self, Run, Terms};
+use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Sample};
 use scruple_core::stats::Interval;
 use scruple_core::stats::quantile::median;
@@ -279,15 +279,11 @@ fn made(versions: Vec<Version>, plans: Vec<SeriesPlan<'_>>) -> JudgedHistory {
     };
     let run = Run {
         id: "20261121-1".to_owned(),
-        label: None,
         started: 1_763_730_000_000,
-        state: run::RunState::Complete,
         seed: 42,
         argv,
-        terms: Terms::default(),
         provenance,
-        arms,
-        warnings: Vec::new(),
+        ..Run::of(arms)
     };
     let history = History {
         repository: "winter".to_owned(),
