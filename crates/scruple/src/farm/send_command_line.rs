@@ -112,7 +112,7 @@ pub fn hand_out(
         Some(versions) => text(&versions.versions)?,
         None => String::new(),
     };
-    // Units that another version sent are its own to finish.
+    // Units that another version of Scruple sent can be finished only by that version.
     let key = digest(&format!(
         "{VERSION} {words:?} {here:?} {configuration:?} {programs:?} {environment:?} {built}"
     ));
@@ -173,29 +173,52 @@ pub fn hand_out(
         progress,
         interrupted,
     })?;
-    let (mut done, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
+    let CollectedUnits { mut measured, failed, sections } = collect(&folder, units)?;
+    if !farm.entry.mixed {
+        let of = |unit: &MeasuredUnit| UnitMachine {
+            node: unit.node.clone(),
+            class: unit.machine.machine_class.clone(),
+            result: unit.result.clone(),
+        };
+        check_classes(&measured.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
+    }
+    // The blocks of one node are consecutive, whichever units it did.
+    sorting::by(&mut measured, |left, right| left.node.cmp(&right.node));
+    let run = merged(head, measured.into_iter().map(|unit| (unit.node, unit.machine, unit.run)));
+    Ok(MeasuredByNodes { run, failed, sections, folder, lock })
+}
+
+/// What a node measured.
+struct MeasuredUnit {
+    node: String,
+    machine: Provenance,
+    run: Run,
+    /// The file of the result.
+    result: PathBuf,
+}
+
+/// The results of all units.
+struct CollectedUnits {
+    measured: Vec<MeasuredUnit>,
+    /// The cases or servers that failed, each with the node and the reason.
+    failed: Vec<(String, String)>,
+    /// The sections of the run's page.
+    sections: Vec<Section>,
+}
+
+fn collect(folder: &UnitFolder, units: &[String]) -> Result<CollectedUnits, Fault> {
+    let (mut measured, mut failed, mut sections) = (Vec::new(), Vec::new(), Vec::new());
     for name in units {
         let UnitResult { node, machine, found, .. } = folder.needed_result(name)?;
         let UnitOutcome::Weighed { run, failures, sections: theirs } = found else {
             return Err(Fault::internal(format!("the unit ‘{name}’ has weighed nothing")));
         };
         failed.extend(failures.into_iter().map(|(case, why)| (case, format!("{node}: {why}"))));
-        let title = |title: String| if places > 1 { format!("{title}, on {node}") } else { title };
+        let title = |title: String| if units.len() > 1 { format!("{title}, on {node}") } else { title };
         sections.extend(theirs.into_iter().map(|one| Section { title: title(one.title), ..one }));
-        done.push((node, machine, *run, folder.result_path(name)));
+        measured.push(MeasuredUnit { node, machine, run: *run, result: folder.result_path(name) });
     }
-    if !farm.entry.mixed {
-        let of = |(node, machine, _, path): &(String, Provenance, Run, PathBuf)| UnitMachine {
-            node: node.clone(),
-            class: machine.machine_class.clone(),
-            result: path.clone(),
-        };
-        check_classes(&done.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
-    }
-    // The blocks of one node are consecutive, whichever units it did.
-    sorting::by(&mut done, |left, right| left.0.cmp(&right.0));
-    let run = merged(head, done.into_iter().map(|(node, machine, run, _)| (node, machine, run)));
-    Ok(MeasuredByNodes { run, failed, sections, folder, lock })
+    Ok(CollectedUnits { measured, failed, sections })
 }
 
 /// Removes the result of a unit that could not build its version, so that the build is tried again.

@@ -85,24 +85,9 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             pieces: vec![measured.iter().filter(|(of, _)| of == version).map(|(_, point)| *point).collect()],
         })
         .collect();
-    layers.extend(fits.iter().filter(|fit| fit.growth.form.has_curve()).enumerate().map(|(place, fit)| {
-        let growth = &fit.growth;
-        let curve = (0..=STEPS)
-            .map(|step| at(step as f64 / STEPS as f64))
-            .filter_map(|n| Some(ChartPoint::at(n, growth.at(n)?)));
-        let family =
-            if fit.family.is_empty() { String::new() } else { format!(" of {}", harmless_name(&fit.family)) };
-        Layer {
-            arm: (versions.len() + place) % COLOURS,
-            name: match growth.form {
-                GrowthForm::Constant => format!("no growth{family}"),
-                form => format!("{}{family}", form_in(form, parameter)),
-            },
-            code: false,
-            shape: LayerShape::Line,
-            pieces: vec![curve.filter(|point| point.y.is_finite()).collect()],
-        }
-    }));
+    let sizes: Vec<f64> = (0..=STEPS).map(|step| at(step as f64 / STEPS as f64)).collect();
+    let curves = fits.iter().filter(|fit| fit.growth.form.has_curve()).enumerate();
+    layers.extend(curves.map(|(place, fit)| curve(fit, &sizes, (versions.len() + place) % COLOURS)));
     let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
     let lines = fits.iter().map(|fit| harmless_sentence(&crate::render::sentence::growth_line(fit)));
     Some(Chart {
@@ -121,4 +106,21 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
             small: false,
         }),
     })
+}
+
+/// The fitted curve at these sizes, in the colour of this place.
+fn curve(fit: &GrowthFit, sizes: &[f64], place: usize) -> Layer {
+    let points = sizes.iter().filter_map(|n| Some(ChartPoint::at(*n, fit.growth.at(*n)?)));
+    let family =
+        if fit.family.is_empty() { String::new() } else { format!(" of {}", harmless_name(&fit.family)) };
+    Layer {
+        arm: place,
+        name: match fit.growth.form {
+            GrowthForm::Constant => format!("no growth{family}"),
+            form => format!("{}{family}", form_in(form, &fit.parameter)),
+        },
+        code: false,
+        shape: LayerShape::Line,
+        pieces: vec![points.filter(|point| point.y.is_finite()).collect()],
+    }
 }

@@ -4,6 +4,7 @@ use crate::render::block_characters;
 use scruple_core::judge::{bench_cases, clock};
 use scruple_core::protocol::Timing;
 use scruple_core::run::Run;
+use scruple_core::sample::Sample;
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::summary::Summary;
 use scruple_core::stats::{ols, outlier};
@@ -32,20 +33,35 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         ),
         None => {}
     }
-    let (per_iteration, counts) = time.paired(iterations);
+    out.push_str(&spread(run, arm, time, iterations));
+    out.push_str(&less_tare(run, arm));
+    let cycle = crate::render::tare_of(run, arm).and_then(clock::cycle);
+    if let Some(cycle) = cycle.filter(|cycle| *cycle > 0.0) {
+        let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
+    }
+    out
+}
+
+fn time(nanoseconds: f64) -> String {
+    quantity(nanoseconds, &Unit::Nanoseconds)
+}
+
+/// The least-squares line through the batches, their mean and outliers, and a histogram.
+fn spread(run: &Run, arm: &Arm, times: &Sample, iterations: &Sample) -> String {
+    let mut out = String::new();
+    let (per_iteration, counts) = times.paired(iterations);
     let totals: Vec<f64> = per_iteration.iter().zip(&counts).map(|(time, count)| time * count).collect();
-    let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
     if let Some(panel) = ols::panel(&counts, &totals, run.terms.level, REPLICATES, run.seed) {
         let (slope, intercept, fit) = (&panel.slope, &panel.intercept, &panel.r_squared);
         let _ = writeln!(
             out,
             "      OLS slope {} [{}, {}]   intercept {} [{}, {}]   R² {:.4} [{:.4}, {:.4}]",
-            ns(slope.estimate),
-            ns(slope.interval.low),
-            ns(slope.interval.high),
-            ns(intercept.estimate),
-            ns(intercept.interval.low),
-            ns(intercept.interval.high),
+            time(slope.estimate),
+            time(slope.interval.low),
+            time(slope.interval.high),
+            time(intercept.estimate),
+            time(intercept.interval.low),
+            time(intercept.interval.high),
             fit.estimate,
             fit.interval.low,
             fit.interval.high
@@ -55,12 +71,12 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let _ = writeln!(
             out,
             "      mean {}   sd {}   median {}   10th percentile {}   {} batches in {} processes",
-            ns(summary.mean),
-            summary.sd.map_or("–".to_owned(), ns),
-            ns(summary.median),
-            ns(summary.p10),
+            time(summary.mean),
+            summary.sd.map_or("–".to_owned(), time),
+            time(summary.median),
+            time(summary.p10),
             summary.n,
-            time.by_process().len()
+            times.by_process().len()
         );
     }
     let outliers = outlier::classify(&per_iteration);
@@ -78,7 +94,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         );
     }
     if let Some(cpu) = arm.sample("time.cpu") {
-        let (wall, cpu) = time.paired(cpu);
+        let (wall, cpu) = times.paired(cpu);
         let disturbed = wall.iter().zip(&cpu).filter(|(wall, cpu)| **wall > DISTURBED * **cpu).count();
         let _ = write!(out, "; {} of batches disturbed", share(disturbed as f64 / wall.len().max(1) as f64));
     }
@@ -88,10 +104,16 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
     let _ = writeln!(
         out,
         "      {} {} {}",
-        ns(range.0),
+        time(range.0),
         block_characters::histogram(&per_iteration, range, 40),
-        ns(range.1)
+        time(range.1)
     );
+    out
+}
+
+/// The instructions of the process itself, and the processor time of an iteration less that of the tare.
+fn less_tare(run: &Run, arm: &Arm) -> String {
+    let mut out = String::new();
     if let Some(fixed) = arm.sample("instructions.intercept") {
         let count = |value: f64| quantity(value, &Unit::Count);
         let tare = crate::render::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
@@ -110,14 +132,10 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
         let _ = writeln!(
             out,
             "      cpu time net of the tare {} [{}, {}]",
-            ns(net.estimate),
-            ns(net.interval.low),
-            ns(net.interval.high)
+            time(net.estimate),
+            time(net.interval.low),
+            time(net.interval.high)
         );
-    }
-    let cycle = crate::render::tare_of(run, arm).and_then(clock::cycle);
-    if let Some(cycle) = cycle.filter(|cycle| *cycle > 0.0) {
-        let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
     }
     out
 }

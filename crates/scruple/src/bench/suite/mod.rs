@@ -175,18 +175,7 @@ impl Suite {
                 }
                 declared.beyond == 0 || TightBudget::lists(effort.budget, opened.elapsed())
             })
-            .map_err(|error| {
-                let advice = match &error {
-                    BenchError::Interrupted => {
-                        return Fault { code: Code::Interrupted, message: "interrupted".to_owned() };
-                    }
-                    BenchError::Ended { .. } => {
-                        "; a bench program declares its cases through one of the SDKs, and answers requests"
-                    }
-                    _ => "",
-                };
-                Fault::program(format!("cannot bench ‘{}’: {error}{advice}", side.program.path.display()))
-            })?;
+            .map_err(|error| not_introduced(&error, &side.program.path))?;
             let Introduction { hello, starting: started, undisturbed, complete, program } = introduction;
             loaded.add_side();
             declared.complete &= complete;
@@ -213,13 +202,7 @@ impl Suite {
         let alone = weighed.iter_mut().filter(|weighed| weighed.case.fresh);
         alone.zip(sides.len()..).for_each(|(weighed, place)| weighed.place = place);
         if weighed.is_empty() {
-            return Err(Fault::usage(match selection.filters.is_empty() {
-                true => "the program declares no cases".to_owned(),
-                false => format!(
-                    "no case matches ‘{}’: `scruple bench --list` shows them",
-                    selection.filters.join("’ or ‘")
-                ),
-            }));
+            return Err(no_cases(selection));
         }
         Ok(Suite {
             programs: Programs { sides, case_limit: effort.case_limit, work: work.to_owned(), interrupted },
@@ -385,4 +368,28 @@ impl Suite {
         (self.record.run, self.record.writer) = measured.store_in(store)?;
         Ok(())
     }
+}
+
+/// The error that a bench program did not list its cases.
+fn not_introduced(error: &BenchError, program: &Path) -> Fault {
+    let advice = match error {
+        BenchError::Interrupted => {
+            return Fault { code: Code::Interrupted, message: "interrupted".to_owned() };
+        }
+        BenchError::Ended { .. } => {
+            "; a bench program declares its cases through one of the SDKs, and answers requests"
+        }
+        _ => "",
+    };
+    Fault::program(format!("cannot bench ‘{}’: {error}{advice}", program.display()))
+}
+
+fn no_cases(selection: &CaseSelection) -> Fault {
+    Fault::usage(match selection.filters.is_empty() {
+        true => "the program declares no cases".to_owned(),
+        false => format!(
+            "no case matches ‘{}’: `scruple bench --list` shows them",
+            selection.filters.join("’ or ‘")
+        ),
+    })
 }
