@@ -50,8 +50,7 @@ impl MemoryMap {
                 let mapping = map.mappings.last_mut().ok_or("the memory map begins without a mapping")?;
                 set(&mut mapping.amount, field, line);
             } else if first.contains('-') {
-                map.mappings
-                    .push(head(line).ok_or_else(|| format!("a mapping is not understood: ‘{line}’"))?);
+                map.mappings.push(head(line).ok_or_else(|| format!("cannot parse the mapping ‘{line}’"))?);
             }
         }
         Ok(map)

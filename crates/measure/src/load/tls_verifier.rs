@@ -139,7 +139,7 @@ pub(super) fn words(error: &Error) -> String {
             "the server and Scruple have no version or cipher of TLS in common".to_owned()
         }
         Error::PeerMisbehaved(how) => {
-            format!("the server does not keep to TLS: {}", split_into_words(&format!("{how:?}")))
+            format!("the server violates TLS: {}", split_into_words(&format!("{how:?}")))
         }
         other => other.to_string(),
     }
@@ -159,7 +159,7 @@ fn certificate(reason: &CertificateError) -> String {
         Revoked => "the server’s certificate was revoked",
         BadEncoding => "the server’s certificate cannot be read",
         // A bad signature may also mean that another authority with the same name is trusted.
-        _ => "the server’s certificate is not trusted, nor signed by anyone who is",
+        _ => "the server’s certificate is not signed by a trusted authority",
     };
     format!(
         "{what}: name the certificate or its authority with --trust FILE, or trust anyone with --trust anyone"

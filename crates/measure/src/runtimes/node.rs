@@ -62,7 +62,7 @@ fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<Runtime
         .iter()
         .map(|answer| serde_json::from_str(&answer.text))
         .collect::<Result<_, _>>()
-        .map_err(|error| format!("node's answer is not understood: {error}"))?;
+        .map_err(|error| format!("cannot parse the answer of node: {error}"))?;
     Ok(figures(&heaps))
 }
 

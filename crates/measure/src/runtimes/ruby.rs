@@ -41,7 +41,7 @@ fn answered(text: &str) -> Result<Vec<RuntimeFigure>, String> {
     }
     let value = |name: &str| field(text, name);
     let (Some(objects), Some(count)) = (value("total_allocated_objects"), value("count")) else {
-        return Err("ruby's answer is not understood".to_owned());
+        return Err("cannot parse the answer of ruby".to_owned());
     };
     // Only slots count. Contents of strings and arrays outside of slots come from malloc, and malloc.bytes counts
     // them.

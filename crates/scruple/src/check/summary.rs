@@ -227,7 +227,7 @@ fn what_decides(findings: &[Finding], limited: bool) -> String {
     let titles: Vec<String> = keys.into_iter().map(title).collect();
     match (titles.is_empty(), limited) {
         (false, _) => {
-            format!("What decides here: {}. Everything else is for information.", titles.join(", "))
+            format!("These decide: {}. All other figures are only shown.", titles.join(", "))
         }
         (true, true) => "Only the limits decide: no metric that decides was read.".to_owned(),
         (true, false) => {

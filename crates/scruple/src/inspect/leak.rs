@@ -62,7 +62,7 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
     let sizes = sizes(args)?;
     let candidates = candidates(args.metric.as_deref())?;
     let smallest = parse_quantity(&args.smallest, &Unit::Bytes)
-        .map_err(|why| Fault::usage(format!("‘--smallest {}’ is not understood: {why}", args.smallest)))?;
+        .map_err(|why| Fault::usage(format!("cannot read ‘--smallest {}’: {why}", args.smallest)))?;
     let budget = values::duration(&args.budget)?;
     let mut taking = LeakMeasurement::open(args)?;
     let mut schedule = LeakSchedule::new(&sizes, args.runs, budget);
@@ -195,7 +195,7 @@ fn sizes(args: &LeakArgs) -> Result<Vec<(f64, String)>, Fault> {
     let mut sizes = Vec::new();
     for text in &args.sizes {
         let size = parse_quantity(text, &Unit::Count)
-            .map_err(|why| Fault::usage(format!("the size ‘{text}’ is not understood: {why}")))?;
+            .map_err(|why| Fault::usage(format!("cannot read the size ‘{text}’: {why}")))?;
         if size <= 0.0 {
             return Err(Fault::usage(format!("the size ‘{text}’ is not above zero")));
         }

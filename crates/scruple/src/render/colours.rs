@@ -1,4 +1,5 @@
-//! The colours of all text for a terminal. `cli/colour.rs` decides whether they are used.
+//! The colours of all text for a terminal. `cli/colour.rs` decides whether they are used. Pages have theirs in
+//! `page/style.css`, and pictures in `svg.rs`.
 
 use anstyle::{AnsiColor, Style};
 

@@ -224,8 +224,8 @@ fn over_time((place, arm, course): &(usize, &Arm, &LoadCourse)) -> Option<Chart>
     let arm_name = harmless_name(&arm.name);
     let stalls = match course.stalls.len() {
         0 => String::new(),
-        1 => " It stood still once.".to_owned(),
-        more => format!(" It stood still {more} times."),
+        1 => " It stalled once.".to_owned(),
+        more => format!(" It stalled {more} times."),
     };
     let void = match course.windows.1 {
         0 => "",

@@ -35,7 +35,7 @@ fn describe(course: &MemoryCourse) -> String {
         (Some(largest), Some(peak)) => {
             let text = when(largest, peak, course.moments.len());
             let high_water = quantity(course.high_water as f64, &Unit::Bytes);
-            format!("{text}. By the kernel’s own mark one process had up to {high_water}.")
+            format!("{text}. The kernel recorded up to {high_water} in one process.")
         }
         (None, Some(_)) => "the kernel does not show its mappings.".to_owned(),
         (_, None) => "it ended before its memory could be read.".to_owned(),

@@ -187,7 +187,7 @@ impl VersionBuilder {
         match self.check_out(commit, log) {
             // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
             Err(BuildStop::Failed(..)) if !self.untouched => {
-                append_to_log(log, "the tree is made anew, and the commit checked out once more\n")?;
+                append_to_log(log, "Scruple removed the tree and checks out the commit again\n")?;
                 let tree = self.cache.tree();
                 remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
                 self.prepare_tree(commit)?;

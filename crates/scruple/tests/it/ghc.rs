@@ -176,7 +176,7 @@ fn files_that_are_no_profiles() {
     assert_snapshot!(ghc(&place, &["heap", "text"]).exchange(), @r"
     exit 2
     --- stderr
-    error: ‘text’: line 1 of the heap profile is not understood: ‘hello’
+    error: ‘text’: cannot parse line 1 of the heap profile: ‘hello’
     ");
     assert_snapshot!(ghc(&place, &["profile", "text"]).exchange(), @r"
     exit 2

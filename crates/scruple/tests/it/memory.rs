@@ -85,7 +85,7 @@ fn a_scripted_map_is_a_table_and_a_picture() {
       resident (RSS)      ▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃███████████████████▅  at most 1.02 MB
       proportional (PSS)  ▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▄  at most 827 kB
       unique (USS)        ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▃  at most 631 kB
-      high water          1.02 MB in one process, by the kernel’s own mark
+      high water          1.02 MB in one process, as the kernel recorded
     ");
     let mut narrow = place.command(RUN.iter().chain(&["memory", "--no-store"]));
     let narrow = place.finish(narrow.env("COLUMNS", "80"));

@@ -85,7 +85,7 @@ struct CentreEntry {
 /// Reads the JSON format. The tree may be deeper than JSON parsers allow, with two levels for each call, so it is
 /// scanned by hand; only the part before it is parsed.
 fn json(text: &str) -> Result<CostCentreProfile, String> {
-    let not_understood = |why: String| format!("the cost-centre profile is not understood: {why}");
+    let not_understood = |why: String| format!("cannot parse the cost-centre profile: {why}");
     let (head, tree) =
         text.split_once("\"profile\":").ok_or_else(|| not_understood("it has no ‘profile’".to_owned()))?;
     let head = format!("{}}}", head.trim_end().trim_end_matches(','));
@@ -148,8 +148,8 @@ fn plain(text: &str) -> Result<CostCentreProfile, String> {
         .filter(|line| !line.trim().is_empty());
     for line in tree {
         let depth = line.len() - line.trim_start().len();
-        let node = node(line)
-            .ok_or_else(|| format!("a line of the profile is not understood: ‘{}’", line.trim()))?;
+        let node =
+            node(line).ok_or_else(|| format!("cannot parse a line of the profile: ‘{}’", line.trim()))?;
         ancestors.retain(|(above, _)| *above < depth);
         let parent = ancestors.last().map(|(_, index)| *index);
         ancestors.push((depth, profile.nodes.len()));

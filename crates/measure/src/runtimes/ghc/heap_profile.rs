@@ -61,7 +61,7 @@ pub fn read(text: &str) -> Result<HeapProfile, String> {
     let mut profile = HeapProfile::default();
     let mut open: Option<HeapSample> = None;
     for (number, line) in text.lines().enumerate() {
-        let wrong = || format!("line {} of the heap profile is not understood: ‘{line}’", number + 1);
+        let wrong = || format!("cannot parse line {} of the heap profile: ‘{line}’", number + 1);
         let quoted = |rest: &str| rest.trim().trim_matches('"').to_owned();
         match line.split_once(' ') {
             Some(("JOB", rest)) => profile.job = quoted(rest),

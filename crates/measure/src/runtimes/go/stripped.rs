@@ -54,7 +54,7 @@ pub(super) fn layout(path: &Path, empty_programs: &[EmptyProgram]) -> Result<Lay
     learn(&file, empty).map_err(explained)
 }
 
-const OTHER_FORM: &str = "its build information is of another form";
+const OTHER_FORM: &str = "its build information has an unknown format";
 
 fn explained(why: String) -> String {
     format!("{STRIPPED} ({why})")
@@ -123,7 +123,7 @@ impl<'a> ProgramCode<'a> {
         let text = file.section_by_name(".text").ok_or("it has no section .text")?;
         let bytes = text.data().map_err(|error| error.to_string())?;
         let end = text.address() + bytes.len() as u64;
-        let names = go_functions(file).ok_or("its table of functions is of another form")?;
+        let names = go_functions(file).ok_or("its table of functions has an unknown format")?;
         let begins: BTreeSet<u64> = names.keys().copied().collect();
         let mut functions = SortedMap::new();
         let mut twice = BTreeSet::new();

@@ -14,7 +14,10 @@ use perf_data::PerfData;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "jvm",
-    lacks: &[("alloc.objects", "the machine counts bytes, not objects; its flight recorder samples them")],
+    lacks: &[(
+        "alloc.objects",
+        "the virtual machine counts bytes, not objects; its flight recorder samples them",
+    )],
     marks: FileMarks { exported: &["JLI_Launch"], ..FileMarks::NONE },
     find,
     figures_of,
@@ -44,7 +47,8 @@ mod value {
 }
 
 fn find(elf: &Elf) -> Option<Recognition> {
-    let asked = "the agent as a JVMTI agent, through JAVA_TOOL_OPTIONS, and the machine's counter file";
+    let asked =
+        "the agent as a JVMTI agent, through JAVA_TOOL_OPTIONS, and the counter file of the virtual machine";
     let by = "the launcher's library, which it needs";
     let java = elf.needs("libjli.so").or(elf.needs("libjvm.so")).is_some() || elf.exports("JLI_Launch");
     java.then(|| Recognition::new(None, by, asked)).flatten()

@@ -123,7 +123,12 @@ impl Building<'_> {
             return Ok(true);
         }
         let commit = entry.version.commit.clone();
-        self.progress.steps("building", index, self.journal.history.entries.len(), "what was cleaned away");
+        self.progress.steps(
+            "building",
+            index,
+            self.journal.history.entries.len(),
+            "a build that was removed",
+        );
         match self.builds.build(&commit)? {
             BuildOutcome::Ready(artefacts) => {
                 // A rebuilt version counts as the same commit even if its artefacts are not byte for byte the same.

@@ -214,7 +214,7 @@ fn the_middle_of_versions_is_the_one_that_divides_them_most_evenly_on_branches_t
     assert_eq!(middle(&[], &line(5)), None);
     assert_eq!(middle(&[3], &line(5)), Some(3));
     assert_eq!(middle(&[1, 2, 3, 4], &line(6)), Some(3));
-    // Version 4 failed: it is on the way from 3 to 5, and no choice.
+    // Version 4 failed, so it cannot be chosen, although it lies between 3 and 5.
     assert_eq!(middle(&[1, 2, 3, 5, 6], &line(8)), Some(3));
     // From 0, a branch of 1 to 6 and one of 7 and 8, merged at 9: of 1 to 9, the version 5 has four before it.
     let before = |version: usize| match version {

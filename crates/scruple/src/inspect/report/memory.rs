@@ -210,7 +210,7 @@ fn over_time(course: &MemoryCourse, out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "  {}  {} in one process, by the kernel’s own mark",
+        "  {}  {} in one process, as the kernel recorded",
         fit("high water", 18),
         bytes(course.high_water)
     );

@@ -275,7 +275,7 @@ mod tests {
             answer_to(r#"{"scruple":"0.0.9","and":"more"}"#),
             format!("the node of the servers, ‘n2’, has Scruple 0.0.9, {same}")
         );
-        // So did versions begin that did not name themselves.
+        // Scruple began like this before it named its version.
         assert_eq!(
             answer_to(r#"{"Ready":["n2",{"machine_class":"x"}]}"#),
             format!("the node of the servers, ‘n2’, has an earlier version of Scruple, {same}")

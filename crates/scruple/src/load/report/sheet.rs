@@ -82,7 +82,7 @@ pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut 
                 FunctionLine { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
             });
             functions(lines.collect(), found.total, width, out);
-            note("on loopback the kernel bills part of the client’s receiving to the server", width, out);
+            note("on loopback the kernel charges part of the client’s receiving to the server", width, out);
         }
         None => {}
     }

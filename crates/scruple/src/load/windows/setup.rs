@@ -343,7 +343,7 @@ impl ScenarioSettings {
         let closed = scenario.model == Some(Model::Closed);
         if let (recorded @ 1.., Some(duration)) = (scenario.recorded(), scenario.duration()) {
             if args.slo().is_some() {
-                return refused("times of its own", "the highest rate is searched without; leave --slo out");
+                return refused("times of its own", "a search cannot use them; leave --slo out");
             }
             let rate = recorded as f64 / duration.as_secs_f64();
             let pace = Pace::Open { rate, arrivals: Arrivals::Constant };
@@ -352,7 +352,7 @@ impl ScenarioSettings {
         if args.slo().is_some() && (closed || scenario.duration().is_some()) {
             return refused(
                 "stages or users of its own",
-                "the highest rate is searched with an open model without stages; leave --slo or the stages out",
+                "a search for the highest rate needs an open model without stages; leave --slo or the stages out",
             );
         }
         let Some(duration) = scenario.duration() else {
@@ -407,9 +407,9 @@ pub fn rates(text: &str) -> Result<((f64, Option<f64>), Arrivals), Fault> {
         Some((from, to)) => (rate(from)?, Some(rate(to)?)),
     };
     match rates {
-        (from, Some(to)) if to < from => {
-            Err(Fault::usage(format!("‘{text}’ ends below its beginning: write the lower rate first")))
-        }
+        (from, Some(to)) if to < from => Err(Fault::usage(format!(
+            "in ‘{text}’ the first rate is the higher one: write the lower one first"
+        ))),
         rates => Ok((rates, arrivals)),
     }
 }

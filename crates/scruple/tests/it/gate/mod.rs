@@ -42,7 +42,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
       informs: slower  new  cpu           4.00 ms → 6.00 ms  +50.0 % [+50.0, +50.1]
       informs: slower  new  wall          5.13 ms → 7.70 ms  +50.0 % [+50.0, +50.1]
 
-    What decides here: malloc bytes, mallocs, malloc peak. Everything else is for information.
+    These decide: malloc bytes, mallocs, malloc peak. All other figures are only shown.
     scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
     "#);
     assert_snapshot!(place.read("check.md"), @r#"
@@ -67,7 +67,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
 
     <details><summary>Where and how</summary>
 
-    - What decides here: malloc bytes, mallocs, malloc peak. Everything else is for information.
+    - These decide: malloc bytes, mallocs, malloc peak. All other figures are only shown.
     - scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
 
     </details>

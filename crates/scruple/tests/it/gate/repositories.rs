@@ -80,7 +80,7 @@ fn nobody_is_advised_to_commit_the_files_that_scruple_writes() {
     };
     for _ in 0..2 {
         let shown = check("repo/kept.db");
-        assert!(shown.contains("What decides here") && !shown.contains("git add"), "{shown}");
+        assert!(shown.contains("These decide") && !shown.contains("git add"), "{shown}");
     }
     let shown = check("other.db");
     assert!(shown.contains("‘kept.db’ is not tracked by git"), "{shown}");

@@ -186,7 +186,7 @@ fn a_function_with_a_name_is_called_by_the_only_one_that_hands_it_to_a_built_in_
     assert_eq!(callers("upper"), [("second", 2, 0)]);
     assert_eq!(callers("low"), [("second", 2, 0)]);
     assert_eq!(callers("least"), [(TOP, 1, 0)]);
-    // It is kept in an object; two functions hand it.
+    // An object holds the function, and two functions pass it on.
     assert_eq!(callers("kept"), [("", 2, 0)]);
     assert_eq!(callers("other"), [("", 3, 0)]);
 }

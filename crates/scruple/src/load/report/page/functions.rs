@@ -136,7 +136,7 @@ fn instructions(found: &RequestInstructions, title: &str, parts: &mut Vec<Sectio
 fn sampled(found: &SampledTime, title: &str, parts: &mut Vec<SectionPart>) {
     let time = |ns: f64| quantity(ns, &Unit::Nanoseconds);
     parts.push(SectionPart::Words(format!(
-        "{title}: {} a request, {} of it in the kernel ({} samples). On loopback the kernel bills part of the client’s \
+        "{title}: {} a request, {} of it in the kernel ({} samples). On loopback the kernel charges part of the client’s \
          receiving to the server.",
         time(found.total),
         part(found.kernel, found.total),
