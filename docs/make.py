@@ -38,7 +38,7 @@ HEAD = """\
 # The command line
 
 Written by `docs/make.py` from `scruple --help`; do not edit. [how-to.md](how-to.md) shows the options at work,
-[formats.md](formats.md) says what the answers contain.
+[formats.md](formats.md) describes the output.
 """
 
 

@@ -68,7 +68,7 @@ def launch_tax(bench, rounds, runs):
                     f"{sorted(found[tool])[len(found[tool]) // 10]:.0f}", ratio, bar,
                 ])
     print("\nWall time that the tool reports beyond the child's own, from its first to its last instruction, in µs.\n")
-    print(table(["", "launches", "median [95 %]", "10th percentile", "of hyperfine's", "bar"], rows))
+    print(table(["", "launches", "median [95 %]", "10th percentile", "of hyperfine's", "target"], rows))
 
 
 def peak_memory(bench):
@@ -91,7 +91,7 @@ def peak_memory(bench):
     bench.results["peak memory"] = {"alone": alone, "scruple": peaks}
     assert len(held) == 200_000_000
     print("\nPeak memory in MB, from a parent that holds 200 MB; ‘own account’ is what each program reads of itself in /proc.\n")
-    print(table(["", "own account", "scruple", "bar", "hyperfine"], rows))
+    print(table(["", "own account", "scruple", "target", "hyperfine"], rows))
 
 
 def own_account(bench, command):

@@ -97,4 +97,4 @@ def show(bench, plans):
         rows.append([remark, "", "", "", "", never])
     bench.keep_company(0)
     print(f"\nA program of 5 ms, with {cores} cores kept busy by {cores} other processes.\n")
-    print(table(["", "different", "small", "same", "can't tell", "bar"], rows))
+    print(table(["", "different", "small", "same", "can't tell", "target"], rows))

@@ -1,6 +1,7 @@
 //! Rules of this project that no compiler enforces: lengths of files, boundaries between crates and modules, and
 //! documents that match the code.
 
+mod architecture;
 mod wording;
 
 use scruple_core::metric::{METRICS, Pass, Quality};
@@ -143,68 +144,6 @@ fn no_source_file_is_longer_than_a_reader_can_hold() {
         .map(|(name, lines)| format!("{name}: {lines} lines"))
         .collect();
     nothing("split these by what they are about", &long);
-}
-
-/// For each module, the modules that ARCHITECTURE.md allows it to use.
-fn listed_edges() -> BTreeMap<String, BTreeSet<String>> {
-    let text = read("ARCHITECTURE.md");
-    let block = text.split("\n```edges\n").nth(1).and_then(|rest| rest.split("\n```").next());
-    let block = block.expect("ARCHITECTURE.md has a block that begins with ```edges");
-    let edge = |line: &str| {
-        let (from, to) = line.split_once("->").unwrap_or_else(|| panic!("no arrow in ‘{line}’"));
-        (from.trim().to_owned(), to.split(',').map(|name| name.trim().to_owned()).collect())
-    };
-    block.lines().filter(|line| !line.trim().is_empty()).map(edge).collect()
-}
-
-/// For each module of `crates/scruple`, the modules that it uses.
-fn used_edges() -> BTreeMap<String, BTreeSet<String>> {
-    let sources = code("crates/scruple/src");
-    let module = |name: &str| {
-        let inner = name.trim_start_matches("crates/scruple/src/");
-        inner.split('/').next().unwrap_or(inner).trim_end_matches(".rs").to_owned()
-    };
-    let modules: BTreeSet<String> = sources.iter().map(|(name, _)| module(name)).collect();
-    let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, text) in &sources {
-        let from = module(name);
-        assert!(!text.contains("crate::{"), "{name}: write one `use crate::` for each module");
-        // `main.rs` declares the modules and uses them without `crate::`.
-        let uses = |other: &String| match from.as_str() {
-            "main" => {
-                let paths = format!("{other}::");
-                let begins =
-                    |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || "_:".contains(c));
-                text.match_indices(&paths).any(|(at, _)| begins(at))
-            }
-            _ => has_word(text, &format!("crate::{other}")),
-        };
-        let others = modules.iter().filter(|other| **other != from && uses(other)).cloned();
-        edges.entry(from.clone()).or_default().extend(others);
-    }
-    edges.retain(|_, to| !to.is_empty());
-    edges
-}
-
-#[test]
-fn modules_use_only_those_that_the_architecture_lists() {
-    let (listed, used) = (listed_edges(), used_edges());
-    let allows = |from: &str, to: &str| listed.get(from).is_some_and(|all| all.contains(to));
-    let mut wrong = Vec::new();
-    for (from, all) in &used {
-        let new = all.iter().filter(|to| !allows(from, to));
-        wrong.extend(new.map(|to| format!("{from} uses {to}, which ARCHITECTURE.md does not list")));
-    }
-    let exists = |name: &str| {
-        let source = root().join("crates/scruple/src");
-        source.join(format!("{name}.rs")).exists() || source.join(name).is_dir()
-    };
-    for (from, all) in &listed {
-        let unused = |to: &&String| exists(to) && !used.get(from).is_some_and(|used| used.contains(*to));
-        let gone = all.iter().filter(|_| exists(from)).filter(unused);
-        wrong.extend(gone.map(|to| format!("ARCHITECTURE.md lists {from} -> {to}, which is not used")));
-    }
-    nothing("edges between modules", &wrong);
 }
 
 #[test]
@@ -434,6 +373,32 @@ fn the_example_of_a_configuration_is_understood() {
     // Scruple reads the configuration before the script. The script is empty, so that its error shows that the
     // configuration was accepted.
     assert!(answer.contains("the script has no"), "{answer}");
+}
+
+/// The codes that the code gives to warnings.
+fn codes_of_warnings() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (name, text) in ["crates/scruple/src", "crates/measure/src/load"].into_iter().flat_map(code) {
+        let own = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+        if name.ends_with("tests.rs") || name.ends_with("fixture.rs") {
+            continue;
+        }
+        for call in ["warn(", ".remark(", "Doubt::new(", "remarks.push(("] {
+            let words = own.split(call).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+            let codes = words.filter_map(|rest| rest.split('"').next()).filter(|code| !code.contains(' '));
+            found.extend(codes.map(str::to_owned));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_code_of_a_warning_is_documented() {
+    let (codes, formats) = (codes_of_warnings(), read("docs/formats.md"));
+    assert!(codes.len() > 50, "only {} codes were found", codes.len());
+    let missing =
+        codes.into_iter().filter(|code| !formats.contains(&format!("`{code}`"))).collect::<Vec<_>>();
+    nothing("docs/formats.md does not list these codes of warnings", &missing);
 }
 
 /// For each hunk of a mutation, the file and its lines before the edit.
