@@ -7,7 +7,7 @@ use super::folder::UnitFolder;
 use super::merge::merged;
 use super::same_version::VERSION;
 use super::two_versions::VersionsForNodes;
-use super::unit_data::{CommandLine, UnitFile, UnitOutcome, UnitResult, parse, text};
+use super::unit_data::{CommandLine, UnitFile, UnitOutcome, UnitResult, WorkUnit, parse, text};
 use crate::config::Config;
 use crate::digest::digest;
 use crate::fault::Fault;
@@ -19,7 +19,7 @@ use crate::store::{RunWriter, Store};
 use crate::versions::environment;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
-use scruple_core::sorting::{self, SortedMap};
+use scruple_core::sorting;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,10 +98,7 @@ pub fn hand_out(
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
     environment::record(&mut provenance);
-    let environment: SortedMap<String, String> =
-        SortedMap::from_iter(environment::recorded(&provenance).into_iter().map(|(name, value)| {
-            (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
-        }));
+    let environment = environment::as_text(&environment::recorded(&provenance));
     let programs = head.provenance.programs.clone();
     let here = PathBuf::from(&head.provenance.folder);
     let shared = match &farm.folder {
@@ -134,28 +131,18 @@ pub fn hand_out(
         NodeChoice::Pairs if pairs > 0 => pairs,
         NodeChoice::EachNode | NodeChoice::Pairs => farm.places()?.max(1),
     };
-    let units = (0..places as u32)
-        .map(|number| {
-            let line = CommandLine {
-                scruple: VERSION.to_owned(),
-                words: words.clone(),
-                folder: here.clone(),
-                configuration: configuration.clone(),
-                programs: programs.clone(),
-                seed: head.seed.wrapping_add(u64::from(number)),
-                number,
-                versions: versions.map(|versions| versions.versions.clone()),
-            };
-            folder.write_unit(&text(&UnitFile::CommandLine(Box::new(line)))?)
-        })
-        .collect::<Result<Vec<String>, Fault>>()?;
-    let mut builds = Vec::new();
-    for unit in versions.iter().flat_map(|versions| &versions.builds) {
-        let name = folder.write_unit(&text(&UnitFile::Version(Box::new(unit.clone())))?)?;
-        forget_failed_build(&folder, &name)?;
-        builds.push(name);
-    }
-    let stages = [builds, units];
+    let line = CommandLine {
+        scruple: VERSION.to_owned(),
+        words,
+        folder: here,
+        configuration,
+        programs,
+        seed: head.seed,
+        number: 0,
+        versions: versions.map(|versions| versions.versions.clone()),
+    };
+    let builds = versions.map_or(&[][..], |versions| &versions.builds);
+    let stages = [write_builds(&folder, builds)?, write_lines(&folder, &line, places as u32)?];
     folder.clear_failures(&stages.concat());
     let [_, units] = &stages;
     let measure = match (pairs, places) {
@@ -219,6 +206,26 @@ fn collect(folder: &UnitFolder, units: &[String]) -> Result<CollectedUnits, Faul
         measured.push(MeasuredUnit { node, machine, run: *run, result: folder.result_path(name) });
     }
     Ok(CollectedUnits { measured, failed, sections })
+}
+
+/// Writes a unit for each version to build, and returns their names.
+fn write_builds(folder: &UnitFolder, builds: &[WorkUnit]) -> Result<Vec<String>, Fault> {
+    let write = |unit: &WorkUnit| {
+        let name = folder.write_unit(&text(&UnitFile::Version(Box::new(unit.clone())))?)?;
+        forget_failed_build(folder, &name)?;
+        Ok(name)
+    };
+    builds.iter().map(write).collect()
+}
+
+/// Writes this number of units that run a command line, each with a different seed, and returns their names.
+fn write_lines(folder: &UnitFolder, line: &CommandLine, count: u32) -> Result<Vec<String>, Fault> {
+    let write = |number: u32| {
+        let seed = line.seed.wrapping_add(u64::from(number));
+        let line = CommandLine { seed, number, ..line.clone() };
+        folder.write_unit(&text(&UnitFile::CommandLine(Box::new(line)))?)
+    };
+    (0..count).map(write).collect()
 }
 
 /// Removes the result of a unit that could not build its version, so that the build is tried again.

@@ -2,6 +2,7 @@
 //! a program that copies its environment or compares its strings allocates memory accordingly.
 
 use scruple_core::provenance::Provenance;
+use scruple_core::sorting::SortedMap;
 use std::ffi::OsString;
 
 /// The variables that programs need to run as usual. All others are left out.
@@ -60,4 +61,10 @@ pub fn recorded(provenance: &Provenance) -> Vec<(OsString, OsString)> {
     }
     let kept = provenance.environment.into_iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
     kept.map(|(name, value)| (name.into(), value.into())).collect()
+}
+
+/// Returns an environment in the form that units of a farm have.
+pub fn as_text(environment: &[(OsString, OsString)]) -> SortedMap<String, String> {
+    let text = |part: &OsString| part.to_string_lossy().into_owned();
+    SortedMap::from_iter(environment.iter().map(|(name, value)| (text(name), text(value))))
 }

@@ -3,7 +3,7 @@
 use super::Campaign;
 use super::adopt::Adoption;
 use super::building::Building;
-use super::split_into_units::{UnitPlan, environment_as_text};
+use super::split_into_units::UnitPlan;
 use crate::digest::digest;
 use crate::farm::batch::{PlannedUnit, UnitBatch};
 use crate::farm::classes::{UnitMachine, check_classes};
@@ -13,6 +13,7 @@ use crate::farm::unit_data::UnitResult;
 use crate::fault::Fault;
 use crate::history::schedule::{ParallelWork, Step, VersionProgress, ahead};
 use crate::progress::Progress;
+use crate::versions::environment;
 use crate::versions::source::key;
 use scruple_core::history::VersionState;
 
@@ -101,7 +102,7 @@ impl Campaign {
         };
         let stages = batch.stages();
         folder.clear_failures(&stages.concat());
-        let environment = environment_as_text(&self.instruments);
+        let environment = environment::as_text(&self.instruments.environment);
         farm.run(&WorkOrder {
             folder: &folder,
             stages: &stages,

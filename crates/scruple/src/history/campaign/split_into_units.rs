@@ -11,11 +11,11 @@ use crate::farm::unit_data::{UnitFile, UnitWork, VersionsToWeigh, WorkUnit, text
 use crate::fault::Fault;
 use crate::history::schedule::ParallelWork;
 use crate::store::StoredVersion;
+use crate::versions::environment;
 use scruple_core::history::VersionState;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::stats::nodes;
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::path::Path;
 
 /// The smallest number of rounds in a unit, unless fewer rounds are left.
@@ -166,7 +166,7 @@ impl UnitPlan<'_> {
             run: self.journal.history.run.id.clone(),
             seed: self.journal.history.run.seed,
             terms: self.journal.history.run.terms.clone(),
-            environment: environment_as_text(self.instruments),
+            environment: environment::as_text(&self.instruments.environment),
             entries,
             builds: builds.clone(),
             subjects: self.scope.subjects.clone(),
@@ -184,12 +184,6 @@ impl UnitPlan<'_> {
             time_limit: self.instruments.time_limit,
         }
     }
-}
-
-/// Returns the environment of counting launches in the form that units have.
-pub(super) fn environment_as_text(instruments: &Instruments) -> SortedMap<String, String> {
-    let text = |part: &OsString| part.to_string_lossy().into_owned();
-    SortedMap::from_iter(instruments.environment.iter().map(|(name, value)| (text(name), text(value))))
 }
 
 /// Returns among how many nodes the rounds are divided. With fewer nodes than can represent their machine class, each
