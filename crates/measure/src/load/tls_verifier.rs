@@ -186,7 +186,7 @@ mod tests {
     fn errors_are_described_in_words() {
         let unknown = words(&CertificateError::UnknownIssuer.into());
         assert!(
-            unknown.contains("not trusted")
+            unknown.contains("trusted authority")
                 && unknown.contains("--trust FILE")
                 && unknown.contains("--trust anyone")
         );

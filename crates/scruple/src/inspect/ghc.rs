@@ -76,7 +76,7 @@ fn why_not(job: &Job, reports: &[RuntimeReport]) -> String {
         reports.iter().filter(|report| report.runtime == Runtime::Ghc).collect();
     match (forbidden, of_ghc.first().map(|report| &report.figures)) {
         (Some(why), _) => why,
-        (None, None) => "none of its processes has a Haskell runtime that Scruple recognises".to_owned(),
+        (None, None) => "Scruple recognised no Haskell runtime in any of its processes".to_owned(),
         (None, Some(Err(why))) => why.clone(),
         (None, Some(Ok(_))) => {
             "it does not take GHCRTS, or already asks its runtime for a report: link it with -rtsopts=some, and take \
