@@ -158,3 +158,28 @@ fn a_verdict_on_counts_is_not_reported_as_one_on_processor_time() {
     let compared = place.output(&["compare", "old", "new"]);
     assert!(compared.contains("can’t tell (allocated)") && !compared.contains("(cpu)"), "{compared}");
 }
+
+#[test]
+fn a_series_whose_lines_are_not_in_the_order_of_their_times_is_sorted_and_says_so() {
+    let place = Place::new();
+    let write = |name: &str, text: &str| std::fs::write(place.0.path().join(name), text).expect("a file");
+    write("mixed.csv", "time,value\n2026-01-03,3\n2026-01-01,1\n2026-01-02,2\n");
+    let text = place.output(&["store", "import", "--label", "mixed", "mixed.csv"]);
+    assert!(
+        text.contains("! 2 of 3 versions stand below a later one: they were put into the order"),
+        "{text}"
+    );
+    let shown = place.output(&["history", "report", "mixed"]);
+    assert!(shown.contains("2026-01-01..2026-01-03"), "{shown}");
+    assert!(shown.contains("2 of 3 versions stand below a later one"), "{shown}");
+    // Two series, one below the other, are each in order.
+    write("two.csv", "time,name,value\n2026-01-01,a,1\n2026-01-03,a,2\n2026-01-02,b,1\n2026-01-04,b,2\n");
+    let text = place.output(&["store", "import", "two.csv"]);
+    assert!(!text.contains("below a later one"), "{text}");
+    write("some.csv", "commit,time,value\na,2026-01-02,1\nb,,2\nc,2026-01-01,3\n");
+    let text = place.output(&["store", "import", "some.csv"]);
+    assert!(
+        text.contains("! 1 of 3 versions have no time: all versions are in the order of the text"),
+        "{text}"
+    );
+}

@@ -6,6 +6,9 @@ use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+/// The name of the tool in the provenance of its series.
+pub(super) const TOOL: &str = "asv";
+
 #[derive(Deserialize)]
 struct Results {
     commit_hash: String,

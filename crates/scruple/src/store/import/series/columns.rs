@@ -43,7 +43,16 @@ pub fn recognises(text: &str) -> bool {
 pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
     let mut records = records(text, delimiter(text))?.into_iter();
     let (_, head) = records.next().ok_or_else(|| ImportError::at("the whole text", "it is empty"))?;
-    let rows = records.map(|(line, cells)| (format!("line {line}"), cells)).collect();
+    let row = |(line, cells): (usize, Vec<String>)| {
+        let place = format!("line {line}");
+        // A number with a decimal comma would be read as two cells.
+        if cells.iter().skip(head.len()).any(|cell| !cell.trim().is_empty()) {
+            let what = format!("it has {} cells, and the head has {}", cells.len(), head.len());
+            return Err(ImportError::at(place, what));
+        }
+        Ok((place, cells))
+    };
+    let rows = records.map(row).collect::<Result<_, _>>()?;
     values(&TextTable { head, rows }, name)
 }
 
@@ -157,6 +166,8 @@ mod tests {
         assert!(error("commit,value\na,1\nb,many\n").contains("line 3"));
         assert!(error("time,value\nsoon,1\n").contains("‘soon’ is no time"));
         assert!(error("commit,value\n,1\n").contains("neither a commit nor a time"));
+        assert!(error("commit,value\na,1\nb,2,3\n").contains("line 3: it has 3 cells, and the head has 2"));
+        assert!(read("commit,value\na,1,\n", "own").is_ok(), "an empty cell at the end");
         assert!(error("what,value\na,1\n").contains("no column ‘commit’ or ‘time’"));
     }
 }

@@ -76,7 +76,7 @@ impl FoundSeries {
             histories.push(made.map_err(|error| refusal(&path, Format::Series, &error))?);
         }
         if let Some((path, values)) = self.asv {
-            let made = history("asv", "asv", values, label);
+            let made = history("asv", asv::TOOL, values, label);
             histories.push(made.map_err(|error| refusal(&path, Format::Asv, &error))?);
         }
         Ok(histories)
@@ -104,9 +104,10 @@ pub fn summary(history: &StoredHistory) -> String {
     names.dedup();
     let subjects =
         if names.len() == 1 { "1 subject".to_owned() } else { format!("{} subjects", names.len()) };
+    let versions = if count == 1 { "1 version".to_owned() } else { format!("{count} versions") };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let mut text = format!(
-        "Imported {count} versions of {subjects} from {} as history {}{label}; `scruple history report {}` judges it.\n",
+        "Imported {versions} of {subjects} from {} as history {}{label}; `scruple history report {}` judges it.\n",
         history.repository, run.id, run.id
     );
     for warning in &run.warnings {

@@ -148,8 +148,22 @@ pub fn history(
         let of = if versions.is_empty() { String::new() } else { format!(" at {}", list_names(&versions)) };
         run.warn("left-out", format!("{text}{of}"));
     }
-    if versions.iter().all(|(_, time)| time.is_some()) {
+    let (untimed, count) = (versions.iter().filter(|(_, time)| time.is_none()).count(), versions.len());
+    if untimed == 0 {
+        // The files of asv have no order of their own.
+        let late = if tool == asv::TOOL { 0 } else { listed_after_a_later_one(&values) };
+        if late > 0 {
+            run.warn(
+                "not-in-order",
+                format!("{late} of {count} versions stand below a later one: they were put into the order of their times"),
+            );
+        }
         sorting::by_key(&mut versions, |(_, time)| *time);
+    } else if untimed < count {
+        run.warn(
+            "without-time",
+            format!("{untimed} of {count} versions have no time: all versions are in the order of the text"),
+        );
     }
     let ids: Vec<String> = versions.iter().map(|(id, _)| id.clone()).collect();
     let entry = |(place, (id, time)): (usize, &(String, Option<i64>))| {
@@ -171,6 +185,21 @@ pub fn history(
         request: None,
         run,
     })
+}
+
+/// Returns how many versions stand in the text after a version with a later time, in one series at least.
+fn listed_after_a_later_one(values: &[SeriesValue]) -> usize {
+    let mut latest: SortedMap<(&str, &str), i64> = SortedMap::new();
+    let mut late: BTreeSet<&str> = BTreeSet::new();
+    for value in values {
+        let Some(time) = value.time else { continue };
+        let latest = latest.entry((&value.subject, &value.metric)).or_insert(time);
+        if time < *latest {
+            late.insert(&value.version);
+        }
+        *latest = time.max(*latest);
+    }
+    late.len()
 }
 
 /// Creates an arm for each subject at each version. Every value has a block of its own, since no two were measured side
