@@ -92,9 +92,7 @@ fn simulate(world: &SimulatedHistory, costs: &SimulatedCosts, nodes: usize) -> S
     let launch = |number: usize| costs.launches[number % costs.launches.len()];
     let round: f64 = (0..world.subjects).map(launch).sum();
     loop {
-        let now = ahead(&seen, &graph, &effort, Duration::ZERO, (nodes, u32::MAX), |a, b| {
-            f64::from(world.differ(a, b))
-        });
+        let now = ahead(&seen, &graph, &effort, Duration::ZERO, nodes, |a, b| f64::from(world.differ(a, b)));
         if now == ParallelWork::default() {
             break;
         }

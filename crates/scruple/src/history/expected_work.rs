@@ -62,7 +62,7 @@ impl ExpectedWork {
             open.into_iter().for_each(|one| one.state = VersionState::Built);
         }
         loop {
-            let now = ahead(&seen, graph, effort, spent, (places, u32::MAX), &difference);
+            let now = ahead(&seen, graph, effort, spent, places, &difference);
             if now == ParallelWork::default() {
                 break;
             }

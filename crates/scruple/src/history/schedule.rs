@@ -167,14 +167,14 @@ pub struct ParallelWork {
     pub rounds: u32,
 }
 
-/// Returns the steps that do not depend on each other's results, assuming that every build succeeds, with at most
-/// `most` rounds. If a farm has more free places than builds are needed, more versions are built to fill it.
+/// Returns the steps that do not depend on each other's results, assuming that every build succeeds. If a farm has more
+/// free places than builds are needed, more versions are built to fill it.
 pub fn ahead(
     seen: &[VersionProgress],
     graph: &Graph,
     effort: &HistoryEffort,
     spent: Duration,
-    (places, most): (usize, u32),
+    places: usize,
     difference: impl Fn(usize, usize) -> f64,
 ) -> ParallelWork {
     let (mut seen, mut found) = (seen.to_vec(), ParallelWork::default());
@@ -206,7 +206,7 @@ pub fn ahead(
                         let missing = needy.iter().map(|index| target - seen[*index].rounds);
                         missing.min().unwrap_or(1)
                     });
-                found.rounds = rounds.clamp(1, most.max(1));
+                found.rounds = rounds.max(1);
                 found.beside = set;
             }
             _ => return found,

@@ -83,6 +83,7 @@ impl Adoption<'_> {
         let log = self.building.builds.log(&commit);
         let entry = &mut self.building.journal.history.entries[index];
         entry.counted = entry.counted.max(theirs.counted);
+        entry.other_time += theirs.other_time;
         entry.outputs.extend(theirs.outputs.clone());
         if theirs.version.state.failed() && !entry.version.state.failed() {
             (entry.version.state, entry.version.same_as) = (theirs.version.state, None);

@@ -16,6 +16,7 @@ use crate::progress::Progress;
 use crate::versions::environment;
 use crate::versions::source::key;
 use scruple_core::history::VersionState;
+use std::time::Duration;
 
 impl Campaign {
     /// Has the farm do this step, together with all work that does not depend on its result.
@@ -26,15 +27,15 @@ impl Campaign {
         seen: &[VersionProgress],
     ) -> Result<(), Fault> {
         let unclear = self.questions.unclear(&self.journal, &self.scope, seen);
-        let room = (farm.places()?, self.rounds_within_budget(seen));
         let mut now = ahead(
             seen,
             &self.questions.graph,
             &self.scope.effort,
             self.journal.spent(self.scope.effort.adaptive),
-            room,
+            farm.places()?,
             |a, b| self.questions.difference(&self.journal, &unclear, a, b),
         );
+        now.rounds = now.rounds.min(self.rounds_within_budget(seen, &now));
         if now == ParallelWork::default()
             && let Step::Count(index) = step
         {
@@ -45,19 +46,22 @@ impl Campaign {
         self.hand_out(farm, now, seen)
     }
 
-    /// Returns how many rounds may run before the budget is checked again. The number is small until the time of a
-    /// round is known.
-    fn rounds_within_budget(&self, seen: &[VersionProgress]) -> u32 {
+    /// Returns how many rounds may run before the budget is checked again, beside the counts of the same step. The
+    /// number is small until the time of a round is known.
+    fn rounds_within_budget(&self, seen: &[VersionProgress], now: &ParallelWork) -> u32 {
         let Some(budget) = self.scope.effort.budget else { return u32::MAX };
         let known: u32 = seen.iter().map(|one| if one.rounds == u32::MAX { 0 } else { one.rounds }).sum();
         if known == 0 {
             return self.scope.effort.first();
         }
-        let built = seen.iter().filter(|one| one.state == VersionState::Built).count();
-        let each =
-            self.journal.spent(self.scope.effort.adaptive).as_secs_f64() / f64::from(known) * built as f64;
-        ((budget.saturating_sub(self.journal.spent(self.scope.effort.adaptive)).as_secs_f64() / each) as u32)
-            .max(1)
+        let journal = &self.journal;
+        let counted = journal.history.entries.iter().filter(|entry| entry.counted > 0);
+        let others: Vec<Duration> = counted.map(|entry| entry.other_time).collect();
+        let of_a_count = others.iter().sum::<Duration>() / others.len().max(1) as u32;
+        let counting = of_a_count * now.count.len() as u32;
+        let left = budget.saturating_sub(journal.spent(self.scope.effort.adaptive) + counting);
+        let each = journal.sampled_time(false).as_secs_f64() / f64::from(known) * now.beside.len() as f64;
+        ((left.as_secs_f64() / each) as u32).max(1)
     }
 
     /// Has the farm do the work that is possible now, and adopts all its results at once: if this process is killed,

@@ -17,6 +17,7 @@ use scruple_core::sorting::{self, SortedMap};
 use scruple_core::stats::nodes;
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 /// The smallest number of rounds in a unit, unless fewer rounds are left.
 const FEWEST: u32 = 2;
@@ -162,6 +163,8 @@ impl UnitPlan<'_> {
         for entry in entries.iter_mut().filter(|entry| builds.contains_key(&entry.version.commit)) {
             (entry.version.state, entry.artefacts) = (VersionState::Queued, None);
         }
+        // A unit reports the time that it takes itself.
+        entries.iter_mut().for_each(|entry| entry.other_time = Duration::ZERO);
         VersionsToWeigh {
             run: self.journal.history.run.id.clone(),
             seed: self.journal.history.run.seed,

@@ -52,7 +52,8 @@ impl Campaign {
         self.block = work.first;
         for _ in 0..work.rounds {
             let set = places(self, &work.beside);
-            self.take_block(&set)?;
+            let Some(&first) = set.first() else { break };
+            self.recording_time(first, |campaign| campaign.take_block(&set))?;
         }
         Ok(())
     }

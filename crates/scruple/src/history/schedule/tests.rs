@@ -67,8 +67,7 @@ fn play_ahead(
 ) -> (Vec<VersionProgress>, Vec<ParallelWork>) {
     let (mut seen, graph, mut all) = (queued(costs.len()), line(costs.len()), Vec::new());
     loop {
-        let now =
-            ahead(&seen, &graph, effort, Duration::ZERO, (places, u32::MAX), |a, b| difference(costs, a, b));
+        let now = ahead(&seen, &graph, effort, Duration::ZERO, places, |a, b| difference(costs, a, b));
         if now == ParallelWork::default() {
             return (seen, all);
         }
@@ -185,7 +184,7 @@ fn of_equally_good_choices_the_older_version_comes_first() {
     assert_eq!(first(|_, _| 0.0), Step::Build(2), "equally wide stretches without a difference");
     assert_eq!(first(|_, _| 1.0), Step::Build(2), "equally wide stretches with a difference");
     assert_eq!(first(|a, _| f64::from(a == 8)), Step::Build(10), "a difference matters more than age");
-    let two = ahead(&seen, &line(13), &fill, Duration::ZERO, (2, u32::MAX), |_, _| 0.0);
+    let two = ahead(&seen, &line(13), &fill, Duration::ZERO, 2, |_, _| 0.0);
     assert_eq!(two.builds, [2, 6], "a farm with two free places");
 }
 
@@ -205,7 +204,7 @@ fn the_largest_difference_is_looked_for_first() {
     for index in [0, 4, 8, 12] {
         (seen[index].state, seen[index].counted, seen[index].rounds) = (VersionState::Built, true, 10);
     }
-    let now = ahead(&seen, &line(13), &EFFORT, Duration::ZERO, (2, u32::MAX), |a, _| (1 + a) as f64);
+    let now = ahead(&seen, &line(13), &EFFORT, Duration::ZERO, 2, |a, _| (1 + a) as f64);
     assert_eq!(now.builds, [10, 6]);
 }
 

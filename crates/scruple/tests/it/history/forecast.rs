@@ -89,4 +89,8 @@ fn counting_is_part_of_the_budget() {
     assert_eq!(states(&answer), ["built", "skipped", "skipped", "skipped", "built"], "{}", answer.stderr);
     let again = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
     assert_eq!(states(&again), states(&answer), "the time is stored: {}", again.stderr);
+    // A farm has a history of its own, whose units count.
+    place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 1\n");
+    let on_farm = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
+    assert_eq!(states(&on_farm), states(&answer), "the time of units: {}", on_farm.stderr);
 }
