@@ -84,10 +84,12 @@ impl PlotFrame<'_> {
             up = range(up, zero);
         }
         let exact = areas || steps;
-        let room = match steps || matches!(plot.x.scale, AxisScale::Nines) {
-            true => (0.0, 0.0),
-            // The space at the left is for the labels of the vertical axis.
-            false => (if plot.small { 0.2 } else { 0.13 }, 0.02),
+        // The space at the left is for the labels of the vertical axis. Those of steps are at the right.
+        let left = if plot.small { 0.2 } else { 0.13 };
+        let room = match &plot.x.scale {
+            _ if steps => (0.0, 0.0),
+            AxisScale::Nines => (left, 0.0),
+            _ => (left, 0.02),
         };
         let x = Ruler::new(&plot.x, across, room);
         let signs = signs(&x, &plot.x.places);
@@ -339,4 +341,40 @@ fn area(points: &[(f64, f64, f64)]) -> String {
 /// Returns the path of points drawn as strokes without length, whose round ends make them dots.
 fn spots(points: &[(f64, f64, f64)]) -> String {
     points.iter().map(|(x, y, _)| format!("M{x:.1} {y:.1}h0")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::page::Axis;
+    use scruple_core::unit::Unit;
+
+    #[test]
+    fn a_curve_of_quantiles_begins_beside_the_labels_of_its_axis() {
+        let axis =
+            |unit: Unit, scale| Axis { title: String::new(), unit, scale, whole: false, places: Vec::new() };
+        let points = [(0.0, 1e5), (0.9, 1e6), (0.99, 1e7)];
+        let point = |(x, y): (f64, f64)| ChartPoint { x, y, ..ChartPoint::default() };
+        let layer = Layer {
+            arm: 0,
+            name: String::new(),
+            code: false,
+            shape: LayerShape::Line,
+            pieces: vec![points.map(point).to_vec()],
+        };
+        let plot = Plot {
+            x: axis(Unit::Ratio, AxisScale::Nines),
+            y: axis(Unit::Nanoseconds, AxisScale::Log),
+            shade: None,
+            column: None,
+            zero: None,
+            layers: vec![layer],
+            small: false,
+        };
+        let drawn = draw(&plot, "quantiles", false).into_string();
+        let path = drawn.split(" d=\"M").nth(1).expect("a curve");
+        let left: f64 = path.split(' ').next().and_then(|x| x.parse().ok()).expect("its first place");
+        // A label has up to six characters, and a plot is at least 400 pixels wide.
+        assert!(left / WIDTH * 400.0 >= 42.0, "{left}: {drawn}");
+    }
 }
