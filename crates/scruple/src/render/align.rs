@@ -1,5 +1,6 @@
 //! Columns of text: pads and truncates texts, and aligns numbers on their decimal points.
 
+use scruple_core::sorting::SortedMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Pads or truncates a text to exactly this many columns.
@@ -29,6 +30,41 @@ pub(crate) fn fit_name(name: &str, columns: usize) -> String {
         return fit(name, columns);
     }
     fit(&name[..name.len() - version.len()], room) + version
+}
+
+/// Pads or truncates the names of arms that stand in one table. Names that would look the same keep what
+/// distinguishes them: each is shown from its first different character on, after as much of its beginning as fits.
+pub(crate) fn fit_names<'a>(names: &[&'a str], columns: usize) -> SortedMap<&'a str, String> {
+    let mut alike: SortedMap<String, Vec<&str>> = SortedMap::new();
+    for name in names {
+        let group = alike.entry(fit_name(name, columns)).or_default();
+        if !group.contains(name) {
+            group.push(name);
+        }
+    }
+    let mut fitted = SortedMap::new();
+    for (text, group) in alike {
+        for name in &group {
+            let others = group.iter().filter(|other| *other != name);
+            let text = match others.map(|other| common_beginning(name, other)).max() {
+                None => text.clone(),
+                Some(shared) => {
+                    let (beginning, rest) = name.split_at(shared);
+                    let room = columns.saturating_sub(LEAST_SUBJECT.min(beginning.width()));
+                    let end = fit(rest, room);
+                    fit(beginning, columns - end.trim_end().width()) + end.trim_end()
+                }
+            };
+            fitted.insert(*name, text);
+        }
+    }
+    fitted
+}
+
+/// Returns the length in bytes of the text with which both texts begin.
+fn common_beginning(one: &str, other: &str) -> usize {
+    let both = one.char_indices().zip(other.chars());
+    both.take_while(|((_, a), b)| a == b).last().map_or(0, |((at, c), _)| at + c.len_utf8())
 }
 
 /// The least number of columns for the subject in a truncated name.
@@ -116,6 +152,24 @@ mod tests {
         assert_eq!(fit_name("gzip @old", 12), "gzip @old   ");
         assert_eq!(fit_name("gzip -c text.txt", 12), "gzip -c tex…");
         assert_eq!(fit_name("app @a-very-long-label", 12), "app @a-very…");
+    }
+
+    #[test]
+    fn names_that_would_look_the_same_keep_what_distinguishes_them() {
+        let names = ["head -c 9000000 /dev/zero", "head -c 9000000 /dev/urandom", "true", "true"];
+        let fitted = fit_names(&names, 18);
+        let shown: Vec<&str> = names.iter().map(|name| fitted[name].as_str()).collect();
+        assert_eq!(
+            shown,
+            ["head -c 90000…zero", "head -c 90…urandom", "true              ", "true              "]
+        );
+        // One name begins with all of the other, and a difference may be longer than the column.
+        let (one, other) = ("sort big.txt", "sort big.txt --parallel=1 --reverse");
+        let fitted = fit_names(&[one, other, "sort big.txt --parallel=12"], 10);
+        let mut shown: Vec<&String> = fitted.values().collect();
+        assert!(shown.iter().all(|text| text.width() == 10), "{shown:?}");
+        shown.dedup();
+        assert_eq!(shown.len(), 3, "{shown:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, fit_name, right, wrap};
+use super::align::{fit, fit_names, right, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
@@ -70,12 +70,13 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let with_histogram = rows().any(|row| !row.histogram.is_empty()) && fixed + HISTOGRAM + 2 + 16 <= width;
     let room = width.saturating_sub(fixed + if with_histogram { HISTOGRAM + 2 } else { 0 });
     let name = widest(|r| &r.name).min(room.max(12));
+    let names = fit_names(&rows().map(|row| row.name.as_str()).collect::<Vec<_>>(), name);
     for (head, rows, absent) in &sections {
         let _ = writeln!(out, "{BOLD}{head}{BOLD:#}");
         for row in rows {
             let mut line = format!(
                 "  {}  {}  {}",
-                fit_name(&row.name, name),
+                names[row.name.as_str()],
                 right(&row.value, value),
                 fit(&row.interval, interval)
             );
