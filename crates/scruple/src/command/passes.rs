@@ -297,6 +297,9 @@ impl CommandPasses {
         };
         let advice = match weighing.ending {
             Ending::TimedOut => "",
+            _ if last_output.is_empty() => {
+                " (-i measures it regardless, and --show-output shows what it prints)"
+            }
             _ => " (-i measures it regardless)",
         };
         Err(Stop::Failed(Fault::program(format!(

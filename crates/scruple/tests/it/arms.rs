@@ -269,7 +269,7 @@ fn readings_before_a_failure_are_shown_and_kept() {
     ‘new’ takes 10.0 % more wall time than ‘old’ (99.2 % sure: +9.92 % to +10.1 %, 8 blocks).
     Stored as scripted-1 in store.db; `scruple show scripted-1` shows it again.
     --- stderr
-    error: ‘new’ exited with code 3 in the timing pass (-i measures it regardless)
+    error: ‘new’ exited with code 3 in the timing pass (-i measures it regardless, and --show-output shows what it prints)
     ");
     let kept = place.run(["show", "last", "--metrics", "time.wall"]);
     assert!(kept.stdout.contains("2 commands · 8 blocks"), "{}", kept.exchange());
@@ -303,6 +303,6 @@ fn an_end_by_a_signal_names_the_signal() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: ‘new’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless)
+    error: ‘new’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless, and --show-output shows what it prints)
     ");
 }

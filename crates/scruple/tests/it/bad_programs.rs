@@ -46,7 +46,7 @@ fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     assert_snapshot!(run(&place, &["./dies"]).exchange(), @r"
     exit 4
     --- stderr
-    error: ‘./dies’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless)
+    error: ‘./dies’ was ended by signal 11 (SIGSEGV) in the memory pass (-i measures it regardless, and --show-output shows what it prints)
     ");
     let answer = run(&place, &["-i", "./fails", "./dies"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -63,7 +63,7 @@ fn a_program_that_fails_later_does_not_undo_what_was_measured() {
     assert!(answer.stdout.starts_with("1 command · 8 blocks"), "{}", answer.stdout);
     assert_eq!(
         answer.stderr,
-        "error: ‘./tires’ exited with code 1 in the timing pass (-i measures it regardless)\n"
+        "error: ‘./tires’ exited with code 1 in the timing pass (-i measures it regardless, and --show-output shows what it prints)\n"
     );
     assert!(place.run(["show"]).stdout.starts_with("1 command · 8 blocks"));
     assert!(place.run(["store", "list"]).stdout.contains("./tires (failed)"));
