@@ -75,8 +75,12 @@ pub fn list_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     }
 }
 
-/// A report made harmless for a terminal: line ends, tabs and colours (SGR sequences, ECMA-48 §8.3.117) stay, and all
-/// other controlling characters are replaced by U+FFFD.
+/// The colours that reports have, as parameters of SGR sequences (ECMA-48 §8.3.117): none, bold, faint, red, green,
+/// yellow. A text from outside could hide a verdict by others, such as concealed characters.
+const COLOURS: [&str; 7] = ["", "0", "1", "2", "31", "32", "33"];
+
+/// A report made harmless for a terminal: line ends, tabs and the colours that reports have stay, and all other
+/// controlling characters are replaced by U+FFFD.
 pub fn for_terminal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -101,11 +105,12 @@ pub fn shown(text: &str) -> usize {
     text.bytes().position(others).unwrap_or(text.len())
 }
 
-/// The length of the SGR sequence at the beginning of a text; `None` where there is none.
+/// The length of the SGR sequence of reports' colours at the beginning of a text; `None` where there is none.
 fn colour(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("\u{1b}[")?;
     let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
-    inner[end..].starts_with('m').then_some(end + 3)
+    let ours = inner[..end].split(';').all(|parameter| COLOURS.contains(&parameter));
+    (ours && inner[end..].starts_with('m')).then_some(end + 3)
 }
 
 #[cfg(test)]
@@ -116,6 +121,7 @@ mod tests {
     fn only_colours_and_line_ends_reach_a_terminal() {
         assert_eq!(for_terminal("a\u{1b}[1;31mb\u{1b}[0m\n\tc"), "a\u{1b}[1;31mb\u{1b}[0m\n\tc");
         assert_eq!(for_terminal("\u{1b}]0;title\u{7}x\u{1b}[2Jy\u{1b}"), "�]0;title�x�[2Jy�");
+        assert_eq!(for_terminal("\u{1b}[8mhidden\u{1b}[1;7m"), "�[8mhidden�[1;7m");
         assert_eq!(for_terminal("one\u{202e}owt\u{9b}31m"), "one�owt�31m");
     }
 

@@ -166,15 +166,16 @@ fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
 /// Lists the state of each version, with reasons.
 fn states(history: &History) -> String {
     let state = history.run.state.word();
-    let mut text = format!("{}  {}  {}  {state}\n", history.run.id, history.repository, history.range);
+    let [repository, range] = [&history.repository, &history.range].map(|text| plain(text));
+    let mut text = format!("{}  {repository}  {range}  {state}\n", history.run.id);
     for version in &history.versions {
-        let _ = write!(text, "{}  {:12}  {}", version.short(), version.state.word(), version.title);
+        let _ = write!(text, "{}  {:12}  {}", version.short(), version.state.word(), plain(&version.title));
         if let Some(same) = &version.same_as {
             let _ = write!(text, "  (as {})", short_commit(same));
         }
         text.push('\n');
         for more in version.why.iter().chain(&version.log) {
-            let _ = writeln!(text, "            {more}");
+            let _ = writeln!(text, "            {}", plain(more));
         }
     }
     text

@@ -4,6 +4,7 @@ use super::recipe::BuildSettings;
 use crate::command::arms;
 use crate::command::shell;
 use crate::fault::Fault;
+use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
@@ -55,7 +56,8 @@ impl SubjectTemplate {
             [one] => shell::words(one)?,
             _ => words.to_vec(),
         };
-        let name = name.map_or_else(|| split.join(" "), str::to_owned);
+        // A name must fit on one line of a table.
+        let name = plain(&name.map_or_else(|| split.join(" "), str::to_owned));
         Ok(SubjectTemplate { name, words: split, params: SortedMap::new(), bench: false, yardstick: false })
     }
 

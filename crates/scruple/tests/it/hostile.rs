@@ -1,6 +1,6 @@
 //! Untrusted input: names, labels, and the configuration of a repository by an unknown author.
 
-use crate::repository::Repository;
+use crate::repository::{BUILD, Repository};
 use crate::support::Place;
 
 #[test]
@@ -52,6 +52,20 @@ fn a_name_controls_neither_a_terminal_nor_the_direction_of_writing() {
         assert!(!text.contains(steering), "{text:?}");
     }
     assert!(text.contains("a�]0;title��b�31m"), "{text}");
+}
+
+#[test]
+fn neither_a_title_nor_the_name_of_a_command_colours_the_text_of_a_history() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_program("title\t\u{1b}[31mred", 10, 10, "");
+    let words = ["history", "--repo", "repo", "--color=always", "--rounds", "1", "-n", "name\u{1b}[31mred"];
+    let answer = place.run(words.iter().chain(&BUILD).chain(&["--", "./app"]));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.contains("name�[31mred"), "{}", answer.stdout);
+    let status = place.run(["history", "status", "--repo", "repo", "--color=always"]).stdout;
+    assert!(status.contains("title��[31mred"), "{status}");
+    assert!(!(answer.stdout + &answer.stderr + &status).contains("\u{1b}[31mred"));
 }
 
 #[test]
