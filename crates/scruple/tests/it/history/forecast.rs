@@ -71,26 +71,26 @@ fn a_version_without_build_steps_is_not_said_to_be_built() {
 
 #[test]
 fn counting_is_part_of_the_budget() {
-    let place = Place::new();
-    let repository = Repository::new(&place, "repo");
-    for number in 1..=5 {
-        // The padding is set in the timing pass only.
-        repository.write("app.sh", &format!("# {number}\n[ -n \"$SCRUPLE_PADDING\" ] || sleep 0.3\n"));
-        repository.commit(&format!("version {number}"));
+    for farm in ["", "[farm]\nkind = \"here\"\nnodes = 1\n"] {
+        let place = Place::new();
+        let repository = Repository::new(&place, "repo");
+        place.write("scruple.toml", farm);
+        for number in 1..=5 {
+            // The padding is set in the timing pass only.
+            repository.write("app.sh", &format!("# {number}\n[ -n \"$SCRUPLE_PADDING\" ] || sleep 0.3\n"));
+            repository.commit(&format!("version {number}"));
+        }
+        let words =
+            ["history", "--repo", "repo", "--adaptive", "--budget", "3s", "--json", "--artifact", "app.sh"];
+        let answer = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
+        let states = |answer: &Answer| -> Vec<String> {
+            let json = answer.json();
+            let versions = at(&json, "/history/versions").as_array().expect("versions").clone();
+            versions.iter().map(|version| version["state"].as_str().unwrap_or("").to_owned()).collect()
+        };
+        let ends = ["built", "skipped", "skipped", "skipped", "built"];
+        assert_eq!(states(&answer), ends, "{farm}: {}", answer.stderr);
+        let again = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
+        assert_eq!(states(&again), ends, "the time is stored: {farm}: {}", again.stderr);
     }
-    let words =
-        ["history", "--repo", "repo", "--adaptive", "--budget", "3s", "--json", "--artifact", "app.sh"];
-    let answer = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
-    let states = |answer: &Answer| -> Vec<String> {
-        let json = answer.json();
-        let versions = at(&json, "/history/versions").as_array().expect("versions").clone();
-        versions.iter().map(|version| version["state"].as_str().unwrap_or("").to_owned()).collect()
-    };
-    assert_eq!(states(&answer), ["built", "skipped", "skipped", "skipped", "built"], "{}", answer.stderr);
-    let again = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
-    assert_eq!(states(&again), states(&answer), "the time is stored: {}", again.stderr);
-    // A farm has a history of its own, whose units count.
-    place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 1\n");
-    let on_farm = place.run(words.iter().chain(&["--", "sh", "app.sh"]));
-    assert_eq!(states(&on_farm), states(&answer), "the time of units: {}", on_farm.stderr);
 }
