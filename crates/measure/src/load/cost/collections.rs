@@ -38,7 +38,7 @@ const REST: Duration = Duration::from_millis(50);
 /// The figures of a server's runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collections {
-    /// Readings per request, by the keys of the metrics.
+    /// Readings per request, by the keys of the metrics; absent if the server's runs do not show what requests add.
     pub each: Vec<Reading>,
     /// The pauses under load, or why they are not known.
     pub pauses: Result<Pauses, String>,
@@ -130,23 +130,37 @@ pub fn weigh(
     let mut counted = |count: u64| count_over(server, target, count, patience, interrupted, load);
     let (few, many) = (counted(requests.0)?.readings, counted(requests.1)?);
     let (load, pauses, many) = (many.load, many.pauses, many.readings);
-    let divisor = (requests.1 - requests.0) as f64;
-    let each: Vec<Reading> = KEYS
-        .iter()
-        .filter_map(|key| {
-            let of = |readings: &[Reading]| readings.iter().find(|reading| reading.key == *key).cloned();
-            let (before, after) = (of(&few)?, of(&many)?);
-            let (low, high) = (before.value.ok()?, after.value.clone().ok()?);
-            // If the requests caused no collection, the time of collections belongs to the server's start and end.
-            if *key == "gc.time" && !grew(&few, &many, "gc.count") {
-                return None;
-            }
-            Some(Reading { value: Ok((high - low) / divisor), ..after })
-        })
-        .collect();
+    let each = each_request(&few, &many, (requests.1 - requests.0) as f64);
     match each.is_empty() {
         true => Err(why(&many).into()),
         false => Ok(Collections { each, pauses: pauses.map(|pauses| Pauses::of(&load, &pauses)) }),
+    }
+}
+
+/// What one of the `requests` that the second run had more added to each figure.
+fn each_request(few: &[Reading], many: &[Reading], requests: f64) -> Vec<Reading> {
+    let each = KEYS.iter().filter_map(|key| {
+        let of = |readings: &[Reading]| readings.iter().find(|reading| reading.key == *key).cloned();
+        let (before, after) = (of(few)?, of(many)?);
+        let (low, high) = (before.value.ok()?, after.value.clone().ok()?);
+        // If the requests caused no collection, the time of collections belongs to the server's start and end.
+        if *key == "gc.time" && !grew(few, many, "gc.count") {
+            return None;
+        }
+        Some(Reading { value: added(low, high).map(|added| added / requests), ..after })
+    });
+    each.collect()
+}
+
+/// What the additional requests of the second run added to a figure. A request never takes anything back, so a figure
+/// that is smaller after more requests only shows how much two runs of the server differ.
+fn added(few: f64, many: f64) -> Result<f64, String> {
+    match many >= few {
+        true => Ok(many - few),
+        false => {
+            Err("it is below resolution: two runs of the server differ by more than the requests add"
+                .to_owned())
+        }
     }
 }
 
@@ -305,4 +319,22 @@ fn nowhere() -> Result<OwnedFd, String> {
         .open(Path::new("/dev/null"))
         .map(OwnedFd::from)
         .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_core::metric::metric;
+
+    #[test]
+    fn a_request_takes_no_time_back() {
+        let run = |bytes: f64, collections: f64, time: f64| {
+            [("alloc.bytes", bytes), ("gc.count", collections), ("gc.time", time)]
+                .map(|(key, value)| Reading::of(metric(key).expect("a metric"), value, "a test"))
+        };
+        let each = each_request(&run(1e6, 10.0, 9e6), &run(3e6, 12.0, 7e6), 1000.0);
+        let of = |key: &str| each.iter().find(|reading| reading.key == key).expect("a reading").value.clone();
+        assert_eq!((of("alloc.bytes"), of("gc.count")), (Ok(2000.0), Ok(0.002)));
+        assert!(of("gc.time").expect_err("a negative time").starts_with("it is below resolution"));
+    }
 }

@@ -108,7 +108,7 @@ struct CostsView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_map: Option<memory_map::BeforeAndAfter>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    runtime: Option<FoundOrAbsent<SortedMap<&'a str, f64>>>,
+    runtime: Option<FoundOrAbsent<SortedMap<&'a str, FoundOrAbsent<f64>>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pauses: Option<FoundOrAbsent<&'a Pauses>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -339,7 +339,7 @@ fn costs(server: &ServerResults) -> CostsView<'_> {
         memory: server.sheet.iter().flat_map(growths).collect(),
         memory_map: server.sheet.as_ref().and_then(|sheet| memory_map::before_and_after(&sheet.maps)),
         runtime: server.runtime.as_ref().map(|runtime| match runtime {
-            Ok(runtime) => FoundOrAbsent::Found(runtime.each.iter().filter_map(counted).collect()),
+            Ok(runtime) => FoundOrAbsent::Found(runtime.each.iter().map(counted).collect()),
             Err(why) => FoundOrAbsent::Absent { absent: why.to_string() },
         }),
         pauses: runtime.map(|runtime| part(&runtime.pauses, |pauses| pauses)),
@@ -443,6 +443,6 @@ fn growths(sheet: &Sheet) -> impl Iterator<Item = MemoryGrowth> + '_ {
     })
 }
 
-fn counted(reading: &Reading) -> Option<(&str, f64)> {
-    Some((&reading.key, reading.value.clone().ok()?))
+fn counted(reading: &Reading) -> (&str, FoundOrAbsent<f64>) {
+    (&reading.key, part(&reading.value, |value| *value))
 }

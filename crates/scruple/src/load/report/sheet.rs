@@ -138,18 +138,17 @@ fn runtime(figures: &Collections, width: usize, out: &mut String) {
 
 /// Writes the counts of the language runtime as a sentence.
 pub(super) fn counted(figures: &[Reading]) -> String {
-    let value = |reading: &Reading| reading.value.clone().ok();
     let mut parts: Vec<String> = Vec::new();
     for reading in figures.iter().filter(|reading| matches!(reading.key.as_str(), "alloc.bytes" | "gc.time"))
     {
-        let Some(value) = value(reading) else { continue };
-        // The value is a difference between two runs of the server, and may be negative.
-        let text = if value > 0.0 { quantity(value, &reading.unit) } else { "below resolution".to_owned() };
+        let text = match reading.value {
+            Ok(value) if value > 0.0 => quantity(value, &reading.unit),
+            _ => "below resolution".to_owned(),
+        };
         parts.push(format!("{} {text}", title(&reading.key)));
     }
-    let collections = figures.iter().find(|reading| reading.key == "gc.count").and_then(value);
-    match collections {
-        Some(each) if each > 0.0 => {
+    match figures.iter().find(|reading| reading.key == "gc.count").map(|reading| &reading.value) {
+        Some(Ok(each)) if *each > 0.0 => {
             parts.push(format!("a collection every {} requests", grouped(1.0 / each)))
         }
         Some(_) => parts.push("no collection".to_owned()),
