@@ -19,7 +19,8 @@ let prefix = ''
 
 /**
  * Declares the function `body` as a case. It is called with `arg`, or with what `setup` or `input` returned. A body
- * that is an async function (or has `async: true`) is awaited.
+ * that is an async function (or has `async: true`) is awaited. Another one that returns a promise is an error, unless it
+ * has `async: false`: then nothing waits for the promise.
  *
  * Options: `arg`; `setup` makes the argument outside the timed part, at first use and after each reset, and
  * `teardown` gets it back; `input` makes a new argument for every iteration; `check(result)` returns undefined or
@@ -287,8 +288,19 @@ async function lane(c, kind, n, barrier) {
   const l = await timed(loop, n, args, barrier, reading)
   l.witness = Math.max(before, witness())
   l.bytes = Math.max(0, l.bytes - overhead)
-  if (kind === 'c' && c.timing === undefined) learn(c, loop.out[(n - 1) & 1])
+  if (kind === 'c') {
+    const result = loop.out[(n - 1) & 1]
+    refusePromise(c, result)
+    if (c.timing === undefined) learn(c, result)
+  }
   return l
+}
+
+// Only a result shows that a function which is not async returns promises. Their time would be that of making them.
+function refusePromise(c, result) {
+  if (c.kind === 'sync' && c.options.async !== false && typeof result?.then === 'function') {
+    throw new Error('the body returns a promise, which nothing waits for: make it an async function, or say `async: true` (or `async: false` to time the call alone)')
+  }
 }
 
 // The time of a fixed piece of work in nanoseconds: some 2000 with a core for itself, up to twice as long if the core's

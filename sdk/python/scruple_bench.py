@@ -384,6 +384,8 @@ class _Server:
             after = self.counters.read()
         else:
             before, times, after = self.run_threads(loops)
+        if kind == "c" and not case.awaited and inspect.isawaitable(times[0][3]):
+            raise TypeError("the body returns an awaitable, which nothing awaits: make the body an `async def`")
         fields, lost = self.counters.difference(before, after)
         entry = {"iterations": iterations * threads,
                  "time.wall": max(end for _, end, *_ in times) - min(start for start, *_ in times),

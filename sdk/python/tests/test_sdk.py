@@ -130,3 +130,10 @@ def test_coroutines_are_awaited_one_after_the_other():
     assert [entry["timing"] for entry in entries] == ["throughput"] * 2
     assert entries[0]["time.wall"] > entries[1]["time.wall"]
     assert case.once() == {"ok": True, "checked": True}
+
+
+@pytest.mark.parametrize("options", ["", "input=lambda: 1, "])
+def test_an_awaitable_that_nothing_awaits_is_refused(program, options):
+    bench = program(f"async def later(*_): return 1\n@bench({options}timing='throughput')\ndef f(*made): return later(*made)")
+    reply = bench.ask("block 0:c:2")
+    assert reply["kind"] == "exception" and "`async def`" in reply["error"]
