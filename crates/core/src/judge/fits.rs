@@ -12,6 +12,9 @@ use std::collections::HashMap;
 /// allocator.
 const CONSTANT_NOISE: f64 = 64.0;
 
+/// The fewest values of a parameter over which a growth can be fitted.
+const LEAST_VALUES: usize = 3;
+
 /// The growth of one metric with one numeric parameter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GrowthFit {
@@ -116,16 +119,18 @@ fn stem(name: &str) -> &str {
     }
 }
 
+/// The numeric parameters over which growth can be fitted: those with enough values. A program may declare any number of
+/// parameters, and grouping the arms by one takes as long as reading all of them.
 fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
-    let mut names: Vec<String> = arms
-        .iter()
-        .flat_map(|arm| &arm.params)
-        .filter(|(_, value)| matches!(value, Parameter::Number(_)))
-        .map(|(name, _)| name.clone())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let numbers = arms.iter().flat_map(|arm| &arm.params).filter_map(|(name, value)| match value {
+        Parameter::Number(number) => Some((name.as_str(), (number + 0.0).to_bits())),
+        Parameter::Text(_) => None,
+    });
+    let mut values: Vec<(&str, u64)> = numbers.collect();
+    values.sort_unstable();
+    values.dedup();
+    let of_names = values.chunk_by(|(one, _), (other, _)| one == other);
+    of_names.filter(|of_name| of_name.len() >= LEAST_VALUES).map(|of_name| of_name[0].0.to_owned()).collect()
 }
 
 /// The name that the cases of a family share, with the parameters and the version that distinguish it from other
@@ -202,6 +207,13 @@ mod tests {
         }
         arm.figures.extend(figure.map(|figure| ("time.wall".to_owned(), figure)));
         arm
+    }
+
+    #[test]
+    fn a_parameter_without_three_values_is_not_looked_at() {
+        let arms = [case(10.0, 1.0, None), case(100.0, 2.0, None), case(1000.0, 2.0, None)];
+        assert_eq!(numeric_parameters(&arms.iter().collect::<Vec<_>>()), ["n"]);
+        assert_eq!(numeric_parameters(&arms[..2].iter().collect::<Vec<_>>()), [""; 0]);
     }
 
     #[test]
