@@ -178,6 +178,23 @@ pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest
 /// The number of the smallest sizes that may differ from the others because a language runtime starts.
 const STARTS: usize = 2;
 
+/// The most that the resident size could have grown for each unit of work without being noticed, if that is more than
+/// `smallest`: growth within the kernel's error does not count.
+///
+/// ```
+/// use scruple_core::stats::leak::unseen_resident_growth;
+///
+/// let resident = [(1000.0, 2e6), (2000.0, 2e6), (9000.0, 2e6)];
+/// assert_eq!(unseen_resident_growth(&resident, 1.0), Some(131.072));
+/// assert_eq!(unseen_resident_growth(&resident, 200.0), None);
+/// assert_eq!(unseen_resident_growth(&[], 1.0), None);
+/// ```
+pub fn unseen_resident_growth(resident: &[(f64, f64)], smallest: f64) -> Option<f64> {
+    let sizes = || resident.iter().map(|(size, _)| *size);
+    let range = sizes().reduce(f64::max)? - sizes().reduce(f64::min)?;
+    (range > 0.0).then(|| FEW_RESIDENT_BYTES / range).filter(|unseen| *unseen > smallest)
+}
+
 /// The growth of the resident size per unit of work, with its interval, if it is steady from one of the smallest sizes on.
 /// A runtime takes more memory in its first moments, for instance when it first has no room for young objects; with the
 /// sizes in which it has not done so yet, steady growth would not be in proportion. Growth whose form the readings leave

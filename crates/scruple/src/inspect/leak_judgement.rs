@@ -7,7 +7,7 @@ use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::stats::leak::{
     GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap, resident_growth_beyond,
+    judge_outside_the_heap, resident_growth_beyond, unseen_resident_growth,
 };
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -33,6 +33,9 @@ pub struct LeakJudgement {
     pub peak: Option<Retained>,
     /// The resident bytes per unit of work, if the growth of the live heap does not explain them.
     pub resident_growth: Option<f64>,
+    /// The resident bytes per unit of work that may be kept beside the figure without being noticed, if the verdict is
+    /// that there is no leak.
+    pub unseen_growth: Option<f64>,
     /// The metrics of other memory that are not known and could change the verdict, in the order in which to read them.
     pub unread: Vec<&'static str>,
 }
@@ -97,6 +100,7 @@ impl LeakReadings {
             verdict,
             peak: (is(MALLOC.0) && !peak.is_empty()).then(|| judge_growth(&peak, smallest)),
             resident_growth: None,
+            unseen_growth: None,
             unread: Vec::new(),
         };
         if is(LIVE) {
@@ -118,6 +122,9 @@ impl LeakReadings {
         let doubtful =
             matches!(judged.verdict, Retained::Unknown(GrowthDoubt::Form { .. } | GrowthDoubt::Noise { .. }));
         let no_leak = !grows && !unknown;
+        if no_leak && !is(RESIDENT.0) {
+            judged.unseen_growth = unseen_resident_growth(&resident, smallest);
+        }
         let wanted = [
             (MALLOC.0, is(LIVE) && no_leak && malloc.is_empty()),
             (RESIDENT.0, is(LIVE) && (no_leak || grows || doubtful) && resident.is_empty()),

@@ -66,6 +66,8 @@ fn a_heap_of_constant_size_is_no_leak() {
       32,000  50,003 B  ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇
 
     constant: no more than 0.000167 B for each unit of work at 99 %. No leak.
+    ! Memory that is outside the heap was looked for in memory.peak, where growth of less than 1 MiB
+      over all sizes is not seen: up to 33.8 B for each unit of work. Larger sizes show smaller growth.
     ");
     let wandering = heap_of(|n| if n == 2000 { 200_000 } else { 50_000 });
     assert_eq!(leaks(&place, &wandering, &["--check"]).code, 3);
@@ -100,6 +102,25 @@ fn memory_that_the_figure_does_not_contain_is_not_called_no_leak() {
         assert_eq!(page.code, 0, "{}", page.exchange());
         assert!(place.read("leak.md").contains(growth), "{}", place.read("leak.md"));
     }
+}
+
+/// Of 20 bytes that a program maps in each step, 32,000 steps make less than the kernel's error.
+#[test]
+fn a_search_says_how_much_it_would_not_have_seen() {
+    let mapped = |n| {
+        let counting = json!([{"readings": {"malloc.live": 1000, "malloc.peak": 2000}}]);
+        json!({"counting": counting, "memory": [{"readings": {"memory.peak": 1_100_000 + 20 * n}}]})
+    };
+    let place = Place::new();
+    let answer = leaks(&place, &SIZES.map(|n| (n, mapped(n))), &["--check"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let unseen = "not seen: up to 33.8 B for each unit of work";
+    assert!(answer.unwrapped().contains(unseen), "{}", answer.exchange());
+    let page = place.run(["report", "-o", "leak.md"]);
+    assert_eq!(page.code, 0, "{}", page.exchange());
+    assert!(place.read("leak.md").contains(unseen), "{}", place.read("leak.md"));
+    let enough = leaks(&place, &SIZES.map(|n| (n, mapped(n))), &["--smallest", "40"]);
+    assert!(!enough.unwrapped().contains("not seen"), "{}", enough.exchange());
 }
 
 /// Of 83 bytes that a program keeps in each step, only 1.4 are in the heap.

@@ -244,8 +244,15 @@ pub fn remarks(judgement: &LeakJudgement, metric: &str, why: Option<&str>) -> Ve
             amount(*per_unit)
         ));
     }
+    let outside = if metric == LIVE { "is outside the heap" } else { "does not come from malloc" };
+    if let Some(per_unit) = judgement.unseen_growth {
+        remarks.push(format!(
+            "Memory that {outside} was looked for in memory.peak, where growth of less than 1 MiB over all sizes is not seen: \
+             up to {} for each unit of work. Larger sizes show smaller growth.",
+            amount(per_unit)
+        ));
+    }
     if judgement.unread.contains(&RESIDENT.0) {
-        let outside = if metric == LIVE { "is outside the heap" } else { "does not come from malloc" };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         remarks.push(format!("Memory that {outside} was not examined{why}."));
     }
@@ -403,6 +410,9 @@ pub struct LeakReport<'a> {
     /// The resident bytes per unit of work, if they are more than the growth of the live heap explains.
     #[serde(skip_serializing_if = "Option::is_none")]
     resident_bytes_per_unit: Option<f64>,
+    /// The resident bytes per unit of work that could be kept without being noticed, if there seems to be no leak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unseen_bytes_per_unit: Option<f64>,
     /// Why memory that the metric does not contain was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_examined: Option<&'a str>,
@@ -429,6 +439,7 @@ pub fn report(leak: &Leak) -> LeakReport<'_> {
         malloc_live: leak.other_memory.bytes(MALLOC.0),
         memory_peak: leak.other_memory.bytes(RESIDENT.0),
         resident_bytes_per_unit: leak.judgement.resident_growth,
+        unseen_bytes_per_unit: leak.judgement.unseen_growth,
         not_examined: leak.other_memory.resident_unread.as_deref(),
         left_out: leak.left_out.as_ref(),
     };
