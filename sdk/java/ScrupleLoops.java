@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -111,7 +112,7 @@ final class ScrupleLoops {
 
         static Objects tare(Object[] arg) { return new Objects(same, arg); }
 
-        @Override void run(long n) throws Throwable { objects(f, arg[0], n); }
+        @Override void run(long n) throws Throwable { refuseStage(f, objects(f, arg[0], n)); }
 
         @Override Object once() throws Throwable { return (Object) f.invokeExact(arg[0]); }
     }
@@ -129,7 +130,7 @@ final class ScrupleLoops {
 
         static Each tare(Object[][] args, AtomicInteger next) { return new Each(Objects.same, args, next); }
 
-        @Override void run(long n) throws Throwable { each(f, args[0], next.getAndAdd((int) n), n); }
+        @Override void run(long n) throws Throwable { refuseStage(f, each(f, args[0], next.getAndAdd((int) n), n)); }
 
         @Override Object once() throws Throwable { return (Object) f.invokeExact(args[0][0]); }
     }
@@ -378,16 +379,24 @@ final class ScrupleLoops {
         sinkDouble = result;
     }
 
-    static void objects(MethodHandle f, Object arg, long n) throws Throwable {
+    static Object objects(MethodHandle f, Object arg, long n) throws Throwable {
         Object result = null;
         for (long i = 0; i < n; i++) { result = (Object) f.invokeExact(arg); }
-        sinkObject = result;
+        return sinkObject = result;
     }
 
-    static void each(MethodHandle f, Object[] args, int from, long n) throws Throwable {
+    static Object each(MethodHandle f, Object[] args, int from, long n) throws Throwable {
         Object result = null;
         for (int i = from; i < from + n; i++) { result = (Object) f.invokeExact(args[i]); }
-        sinkObject = result;
+        return sinkObject = result;
+    }
+
+    /** Refuses a body that returns before its work is done: its time would be that of starting the work. */
+    private static void refuseStage(MethodHandle f, Object result) {
+        if (f != Objects.same && (result instanceof CompletionStage || result instanceof Future)) {
+            throw new IllegalStateException("the function returns a " + result.getClass().getSimpleName()
+                + ", which nothing waits for: declare it with async(...), or return something else to time the call alone");
+        }
     }
 
     static void stages(MethodHandle f, Object arg, long n) throws Throwable {
