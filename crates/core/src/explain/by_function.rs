@@ -323,7 +323,8 @@ fn calls_by_caller([first, second]: [&Tree; 2], matched: &Matched) -> CallsByCal
             let sum = if is_first { &mut sum.0 } else { &mut sum.1 };
             *sum = sum.saturating_add(more);
         };
-        for context in &tree.contexts {
+        // Where there are edges, they are all calls, and contexts show some of them again.
+        for context in tree.contexts.iter().filter(|_| tree.edges.is_empty()) {
             if let Some(above) = context.parent {
                 add(tree.contexts[above].function, context.function, context.calls);
             }
@@ -413,7 +414,8 @@ fn parts(
             calls: match callee {
                 None => sums[site].calls,
                 Some(callee) if keys[site].trampoline => sums[callee].calls,
-                Some(callee) => calls.get(&(site, callee)).copied().unwrap_or_default(),
+                // What is called by the program itself has no edge.
+                Some(callee) => calls.get(&(site, callee)).copied().unwrap_or(sums[callee].calls),
             },
             delta,
         }

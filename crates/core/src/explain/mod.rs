@@ -154,7 +154,8 @@ pub struct Tree {
     pub functions: Vec<Function>,
     /// The calling contexts.
     pub contexts: Vec<Context>,
-    /// The calls between functions, where contexts do not show the callers: each is then directly below the program.
+    /// The calls between functions, where it is not known in which contexts they were made. Contexts do not matter then:
+    /// those of callgrind are directly below the program, and those of JavaScript are divided by the calls.
     #[serde(skip)]
     pub edges: Vec<Edge>,
     /// Whether a recursive call leads back only to a context that the same function has called, so that a path contains the

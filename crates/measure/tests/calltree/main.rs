@@ -8,6 +8,7 @@ mod instructions;
 mod missing;
 mod oracle;
 mod parts;
+mod scripts;
 mod sharing;
 mod sites;
 mod sources;

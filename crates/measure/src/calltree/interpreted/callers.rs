@@ -50,9 +50,8 @@ pub(super) struct CallNode {
 /// The largest number of places of a function. If it had more, its callers are not reported.
 const MOST: usize = 100;
 
-/// Returns the places of all functions, callers first.
-pub(super) fn places(functions: &[Called]) -> Vec<CallNode> {
-    let callers = callers(functions);
+/// Returns the places of all functions, callers first. `callers` are those that [`callers`] found.
+pub(super) fn places(functions: &[Called], callers: &[Vec<(usize, u64)>]) -> Vec<CallNode> {
     let mut known: Vec<bool> = callers.iter().map(|callers| !callers.is_empty()).collect();
     let mut places: Vec<CallNode> = Vec::new();
     let mut of: Vec<Option<Vec<usize>>> = vec![None; functions.len()];
@@ -66,7 +65,7 @@ pub(super) fn places(functions: &[Called]) -> Vec<CallNode> {
         left = waiting;
         if ready.is_empty() {
             // Functions that call each other: where the cycle begins is not known.
-            known[left[0]] = false;
+            known[on_cycle(left[0], callers, &of)] = false;
         }
         for function in ready {
             let callers: &[(usize, u64)] = if known[function] { &callers[function] } else { &[] };
@@ -76,6 +75,18 @@ pub(super) fn places(functions: &[Called]) -> Vec<CallNode> {
         }
     }
     places
+}
+
+/// A function that calls itself through others: one of those by which a function is called that has no place yet,
+/// since each of these is called by another one.
+fn on_cycle(function: usize, callers: &[Vec<(usize, u64)>], of: &[Option<Vec<usize>>]) -> usize {
+    let mut seen = BTreeSet::new();
+    let mut at = function;
+    while seen.insert(at) {
+        let mut others = callers[at].iter().map(|(caller, _)| *caller);
+        at = others.find(|caller| *caller != at && of[*caller].is_none()).unwrap_or(at);
+    }
+    at
 }
 
 /// Adds the places of a function whose callers have theirs.
@@ -123,7 +134,7 @@ fn divided(number: u64, weights: &[u64]) -> Vec<u64> {
 }
 
 /// Returns for each function who calls it how often; nothing if the calls that the texts show are not all of its calls.
-fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
+pub(super) fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
     let mut named: SortedMap<&str, Option<usize>> = SortedMap::new();
     for (index, one) in functions.iter().enumerate().filter(|(_, one)| !one.name.is_empty()) {
         named.entry(&one.name).and_modify(|known| *known = None).or_insert(Some(index));
@@ -189,7 +200,7 @@ mod tests {
     }
 
     fn shown(functions: &[Called]) -> Vec<(usize, Option<usize>, u64, u64, u64)> {
-        let places = places(functions);
+        let places = places(functions, &callers(functions));
         places.iter().map(|one| (one.function, one.parent, one.calls, one.recursive, one.cost)).collect()
     }
 
@@ -235,7 +246,7 @@ mod tests {
             called("c", 1, 1, &[]),
             called("c", 1, 1, &[]),
         ];
-        assert!(places(&all).iter().all(|one| one.parent.is_none()));
+        assert!(places(&all, &callers(&all)).iter().all(|one| one.parent.is_none()));
     }
 
     #[test]
@@ -245,6 +256,11 @@ mod tests {
         let all =
             [called("", 1, 5, &[("f", 1)]), called("f", 4, 40, &[("g", 3)]), called("g", 3, 30, &[("f", 3)])];
         assert_eq!(shown(&all), [(0, None, 1, 0, 5), (1, None, 4, 0, 40), (2, Some(1), 3, 0, 30)]);
+        // What they call has its callers, although it stands before them.
+        let mut leaf = vec![called("", 1, 5, &[("f", 1)]), called("leaf", 3, 9, &[])];
+        leaf.extend([called("f", 4, 40, &[("g", 3)]), called("g", 3, 30, &[("f", 3), ("leaf", 3)])]);
+        let shown = shown(&leaf);
+        assert!(shown[1] == (3, None, 3, 0, 30) && shown.contains(&(1, Some(1), 3, 0, 9)), "{shown:?}");
     }
 
     #[test]
@@ -257,7 +273,7 @@ mod tests {
                 next.iter().map(|(name, calls)| (name.as_str(), *calls << level)).collect();
             all.extend(["a", "b"].map(|side| called(&format!("{side}{level}"), 1 << level, 10, &next)));
         }
-        let places = places(&all);
+        let places = places(&all, &callers(&all));
         assert!(places.len() < 41 * MOST, "{}", places.len());
         assert_eq!(places.iter().map(|one| one.cost).sum::<u64>(), 401);
     }

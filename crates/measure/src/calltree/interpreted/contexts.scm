@@ -6,7 +6,7 @@
   #:use-module (system vm debug)
   #:export (all-contexts count! root procedures-by-begin
             procedure-number procedure-begin procedure-info
-            context-cost context-calls context-recursive context-procedure context-parent))
+            context-cost context-procedure context-edges context-parent most-by-call))
 
 ;; Procedures and contexts are vectors, which are compiled in less time than records, and of which a field can be increased.
 (define-syntax-rule (define-fields maker (field index) ...)
@@ -18,11 +18,14 @@
 (define procedures-by-begin (make-hash-table 1000))
 (define procedures-by-ip (make-hash-table 10000))
 
-(define-fields make-context
-  (context-cost 0) (context-calls 1) (context-recursive 2) (context-procedure 3) (context-children 4)
-  (context-parent 5))
-(define root (make-context 0 1 0 #f (make-hash-table) #f))
+;; An edge is a pair of the context to which it leads and its calls.
+(define-fields make-context (context-cost 0) (context-procedure 1) (context-edges 2) (context-parent 3))
+(define root (make-context 0 #f (make-hash-table) #f))
 (define contexts '())
+(define context-count 0)
+;; With more contexts than this, recursion leads back to the procedure's context, whoever calls it: procedures that call
+;; each other have as many paths as there are orders of their calls.
+(define most-by-call 100000)
 ;; All contexts, the latest first. Guile 3.0.8 takes an exported variable for a constant though it is set.
 (define (all-contexts) contexts)
 
@@ -43,18 +46,27 @@
           (set-cdr! entry (cdr known))
           (cdr known)))))
 
-(define (enter! parent procedure)
-  (let* ((entry (hashv-create-handle! (context-children parent) (procedure-begin procedure) #f)))
+;; The edge from a context to a procedure.
+(define (edge-to parent procedure)
+  (let* ((entry (hashv-create-handle! (context-edges parent) (procedure-begin procedure) #f)))
     (unless (cdr entry)
-      (set-cdr! entry
-                (let look ((above parent))
-                  (cond ((eq? above root)
-                         (let ((new (make-context 0 0 0 procedure (make-hash-table 7) parent)))
-                           (set! contexts (cons new contexts))
-                           new))
-                        ((eq? (context-procedure above) procedure) above)
-                        (else (look (context-parent above)))))))
+      (set-cdr! entry (cons (destination parent procedure) 0)))
     (cdr entry)))
+
+;; The context to which a new edge leads. A recursive call leads back to a context that the same procedure has called, so
+;; that its cost is apart from that of the outer call.
+(define (destination parent procedure)
+  (let look ((above parent))
+    (cond ((eq? above root)
+           (let ((new (make-context 0 procedure (make-hash-table 7) parent)))
+             (set! contexts (cons new contexts))
+             (set! context-count (+ 1 context-count))
+             new))
+          ((and (eq? (context-procedure above) procedure)
+                (or (eq? (context-procedure (context-parent above)) (context-procedure parent))
+                    (>= context-count most-by-call)))
+           above)
+          (else (look (context-parent above))))))
 
 ;; A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of
 ;; procedures, or into a continuation, the frames that no longer exist are left, and the executing one is entered
@@ -74,11 +86,11 @@
     (when (or (null? stack) (not (= (caar stack) address)) begins?
               (not (eq? (context-procedure (cdar stack)) procedure)))
       (let* ((parent (if (pair? stack) (cdar stack) root))
-             (context (enter! parent procedure)))
+             (edge (edge-to parent procedure)))
         (when (and (pair? stack) (= (caar stack) address))
           (set! stack (cdr stack)))
         (when begins?
-          (if (eq? (context-parent context) parent) (increase! context 1) (increase! context 2)))
-        (set! stack (acons address context stack))))
+          (set-cdr! edge (+ 1 (cdr edge))))
+        (set! stack (acons address (car edge) stack))))
     (increase! (cdar stack) 0))
   (gc-enable))

@@ -1,4 +1,6 @@
-//! What a process of an interpreter counted, by calling context: a file with a line for each function and each context.
+//! What a process of an interpreter counted, by calling context: a file with a line for each function, each context and
+//! each edge, which leads from a context to the one below it that a call enters, or to the one above it to which a
+//! recursive call leads back.
 //!
 //! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does
 //! not differ between versions of a program.
@@ -12,8 +14,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The first line of a file of counts, up to the word that says whether only a part was counted.
-const HEAD: &str = "scruple-calls 1 ";
+/// The first line of a file of counts, up to two digits that say whether only a part was counted, and whether recursion
+/// leads back by call ([`scruple_core::explain::Tree::folds_by_call`]).
+const HEAD: &str = "scruple-calls 2 ";
 
 /// The module of the program itself, whatever its file is called.
 const MAIN: &str = "__main__";
@@ -35,6 +38,7 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
         counts.partial += usize::from(builder.add(&text_of(&file)?)?);
         counts.processes += 1;
     }
+    builder.side.tree.folds_by_call = builder.folds_by_call;
     counts.side = builder.side;
     Ok(counts)
 }
@@ -42,18 +46,21 @@ pub(super) fn read(language: Language, folder: &Path) -> Result<ScriptCounts, St
 struct CountsBuilder {
     side: Side,
     known: HashMap<(String, String, u64), usize>,
+    folds_by_call: bool,
 }
 
 impl CountsBuilder {
     fn new(language: Language) -> CountsBuilder {
-        CountsBuilder { side: empty_side(language), known: HashMap::new() }
+        CountsBuilder { side: empty_side(language), known: HashMap::new(), folds_by_call: true }
     }
 
     /// Adds a process; says whether only a part of it was counted.
     fn add(&mut self, text: &str) -> Result<bool, String> {
         let damaged = |number: usize| format!("line {} of a process’s counts is damaged", number + 1);
         let mut lines = text.lines().enumerate();
-        let partial = lines.next().and_then(|(_, line)| line.strip_prefix(HEAD)).ok_or(damaged(0))? != "0";
+        let head = lines.next().and_then(|(_, line)| line.strip_prefix(HEAD)?.split_once(' '));
+        let (partial, by_call) = head.ok_or(damaged(0))?;
+        self.folds_by_call &= by_call == "1";
         let begin = self.side.tree.contexts.len();
         let mut functions = Vec::new();
         let mut ended = false;
@@ -65,31 +72,38 @@ impl CountsBuilder {
                     functions.push(self.function(module, name, digest));
                 }
                 ["c", numbers @ ..] => {
-                    let numbers: Vec<u64> = numbers.iter().filter_map(|word| word.parse().ok()).collect();
-                    let &[parent, function, calls, recursive, own] = numbers.as_slice() else {
-                        return Err(damaged(number));
-                    };
+                    let [parent, function, own] = three(numbers).ok_or(damaged(number))?;
                     let inside = self.side.tree.contexts.len() - begin;
-                    let parent = usize::try_from(parent).ok().filter(|parent| *parent <= inside);
+                    let parent = place(parent, begin, inside).ok_or(damaged(number))?;
                     let function = usize::try_from(function).ok().and_then(|at| functions.get(at).copied());
-                    let (Some(parent), Some(function)) = (parent, function) else {
-                        return Err(damaged(number));
-                    };
+                    let function = function.ok_or(damaged(number))?;
                     self.side.named.0 = self.side.named.0.saturating_add(own);
                     self.side.tree.contexts.push(Context {
-                        // The process's first context follows the root and what other processes have.
-                        parent: Some(if parent == 0 { 0 } else { begin + parent - 1 }),
+                        parent: Some(parent),
                         function,
-                        calls,
-                        recursive,
                         cost: OwnCost { instructions: own, ..OwnCost::default() },
+                        ..Context::default()
                     });
+                }
+                ["e", numbers @ ..] => {
+                    let [from, to, calls] = three(numbers).ok_or(damaged(number))?;
+                    let inside = self.side.tree.contexts.len() - begin;
+                    let from = place(from, begin, inside).ok_or(damaged(number))?;
+                    let to = place(to, begin, inside).filter(|to| *to > 0).ok_or(damaged(number))?;
+                    let tree = &mut self.side.tree;
+                    let target = &mut tree.contexts[to];
+                    if target.parent == Some(from) {
+                        target.calls = target.calls.saturating_add(calls);
+                    } else if calls > 0 {
+                        target.recursive = target.recursive.saturating_add(calls);
+                        tree.recursive.push((from, to, calls));
+                    }
                 }
                 ["end"] => ended = true,
                 _ => return Err(damaged(number)),
             }
         }
-        if ended { Ok(partial) } else { Err("a process’s counts are cut off".to_owned()) }
+        if ended { Ok(partial != "0") } else { Err("a process’s counts are cut off".to_owned()) }
     }
 
     fn function(&mut self, module: &str, name: &str, digest: u64) -> usize {
@@ -108,36 +122,67 @@ impl CountsBuilder {
     }
 }
 
+/// Three numbers of a line.
+fn three(words: &[&str]) -> Option<[u64; 3]> {
+    let numbers: Option<Vec<u64>> = words.iter().map(|word| word.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+/// The index of the context that a process gives this number: 0 is the root, and the process's first context follows
+/// what other processes have.
+fn place(number: u64, begin: usize, inside: usize) -> Option<usize> {
+    let number = usize::try_from(number).ok().filter(|number| *number <= inside)?;
+    Some(if number == 0 { 0 } else { begin + number - 1 })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use scruple_fuzz::Corpus;
 
+    /// A function that calls another one, which calls itself.
+    const WHOLE: &str = "scruple-calls 2 0 1\nf\tff\t__main__\tmain\nf\tfe\t__main__\tdown\nc\t0\t0\t7\nc\t1\t1\t5\n\
+        c\t2\t1\t4\ne\t0\t1\t1\ne\t1\t2\t2\ne\t2\t3\t6\ne\t3\t3\t9\nend\n";
+
     #[test]
     fn damaged_counts_are_survived() {
-        let whole = "scruple-calls 1 0\nf\tff\t__main__\tmain\nc\t0\t0\t1\t0\t7\nc\t1\t0\t2\t0\t5\nend\n";
-        Corpus::default().with("two contexts", whole).is_survived_by_text(|text| {
+        Corpus::default().with("three contexts", WHOLE).is_survived_by_text(|text| {
             drop(CountsBuilder::new(Language::Python).add(text));
         });
     }
 
     #[test]
-    fn a_damaged_or_cut_file_of_counts_is_refused() {
-        let whole = "scruple-calls 1 0\nf\tff\t__main__\tmain\nc\t0\t0\t1\t0\t7\nc\t1\t0\t2\t0\t5\nend\n";
+    fn recursive_calls_are_those_that_lead_back() {
         let mut builder = CountsBuilder::new(Language::Python);
-        assert_eq!(builder.add(whole), Ok(false));
-        assert_eq!(builder.add(whole), Ok(false));
-        let parents: Vec<_> = builder.side.tree.contexts.iter().map(|context| context.parent).collect();
-        assert_eq!(parents, [None, Some(0), Some(1), Some(0), Some(3)]);
-        assert_eq!(builder.side.digests, Some(vec![0, 255]));
+        assert_eq!(builder.add(WHOLE), Ok(false));
+        assert_eq!(builder.add(WHOLE), Ok(false));
+        assert!(builder.folds_by_call);
+        assert_eq!(builder.add(&WHOLE.replace("2 0 1", "2 1 0")), Ok(true));
+        assert!(!builder.folds_by_call);
+        let tree = &builder.side.tree;
+        let parents: Vec<_> = tree.contexts.iter().map(|context| context.parent).take(7).collect();
+        assert_eq!(parents, [None, Some(0), Some(1), Some(2), Some(0), Some(4), Some(5)]);
+        let calls: Vec<_> = tree.contexts.iter().map(|one| (one.calls, one.recursive)).take(4).collect();
+        assert_eq!(calls, [(1, 0), (1, 0), (2, 0), (6, 9)]);
+        assert_eq!(tree.recursive, [(3, 3, 9), (6, 6, 9), (9, 9, 9)]);
+        assert_eq!(builder.side.digests, Some(vec![0, 255, 254]));
+    }
+
+    #[test]
+    fn a_damaged_or_cut_file_of_counts_is_refused() {
         for (from, to) in [
             ("end\n", ""),
-            ("c\t1\t0", "c\t3\t0"),
+            ("2 0 1", "1 0"),
+            ("c\t1\t1", "c\t3\t1"),
             ("\tff\t", "\tfg\t"),
             ("c\t0\t0", "c\t0\t9"),
-            ("5\n", "\n"),
+            ("\t5\n", "\n"),
+            ("e\t0\t1\t1", "e\t0\t0\t1"),
+            ("e\t3\t3", "e\t4\t3"),
+            ("e\t3\t3\t9", "e\t3\t3\t9\t9"),
         ] {
-            assert!(CountsBuilder::new(Language::Python).add(&whole.replace(from, to)).is_err(), "{to}");
+            assert!(WHOLE.contains(from), "{from}");
+            assert!(CountsBuilder::new(Language::Python).add(&WHOLE.replace(from, to)).is_err(), "{to}");
         }
     }
 }

@@ -10,7 +10,7 @@ use super::tokens::{is_word, tokens};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::explain::{Context, GENERATED, OwnCost, PROGRAM};
+use scruple_core::explain::{Context, Edge, GENERATED, OwnCost, PROGRAM};
 use scruple_core::sorting::{self, SortedMap};
 use serde::Deserialize;
 use std::collections::{BTreeSet, HashMap};
@@ -181,7 +181,24 @@ impl CoverageBuilder {
             called.iter_mut().for_each(|one| one.callees.handed_by_name.clear());
         }
         let mut contexts: Vec<usize> = Vec::new();
-        for place in callers::places(&called) {
+        let callers = callers::callers(&called);
+        for (callee, of_one) in functions.iter().zip(&callers) {
+            let edge = |(caller, calls): &(usize, u64)| Edge {
+                caller: functions[*caller],
+                callee: *callee,
+                calls: *calls,
+            };
+            self.side.tree.edges.extend(of_one.iter().map(edge));
+        }
+        let without = functions.iter().zip(&called).zip(&callers).filter(|(_, callers)| callers.is_empty());
+        let root = self.side.tree.contexts[0].function;
+        let edge = |((callee, one), _): ((&usize, &Called), _)| Edge {
+            caller: root,
+            callee: *callee,
+            calls: one.calls,
+        };
+        self.side.tree.edges.extend(without.map(edge));
+        for place in callers::places(&called, &callers) {
             let parent = place.parent.map_or(0, |parent| contexts[parent]);
             contexts.push(self.count(parent, functions[place.function], &place));
         }

@@ -6,10 +6,14 @@
 # What the counted program redefines must not change this: names and digests are made by a process of their own.
 module ScrupleCount
   FOLDER = __dir__
-  # A context: cost, calls, recursive calls, function, children by function, parent.
-  COST, CALLS, RECURSIVE, FUNCTION, CHILDREN, PARENT = 0, 1, 2, 3, 4, 5
-  ROOT = [0, 1, 0, nil, {}, nil]
+  # A context: cost, function, edges by function, parent. An edge: the context to which it leads, calls.
+  COST, FUNCTION, EDGES, PARENT = 0, 1, 2, 3
+  TO, CALLS = 0, 1
+  ROOT = [0, nil, {}, nil]
   CONTEXTS = []
+  # With more contexts than this, recursion leads back to the function's context, whoever calls it: functions that call
+  # each other have as many paths as there are orders of their calls.
+  MOST_BY_CALL = 100_000
   # A function: its kind, path, line and number, and of methods the class and name.
   FUNCTIONS = []
   NUMBER = 3
@@ -34,18 +38,25 @@ module ScrupleCount
       function(places[name] ||= {}, trace.lineno, :method, path, owner, name)
     end
 
-    def child(parent, function)
-      number = function[NUMBER]
-      context = parent[CHILDREN][number]
-      return context if context
+    def edge_to(parent, function)
+      parent[EDGES][function[NUMBER]] ||= [destination(parent, function), 0]
+    end
+
+    # The context to which a new edge leads. A recursive call leads back to a context that the same function has called,
+    # so that its cost is apart from that of the outer call.
+    def destination(parent, function)
+      kind, number = function[0], function[NUMBER]
+      any_caller = kind == :top || CONTEXTS.size >= MOST_BY_CALL
       above = parent
       until above.equal?(ROOT)
-        return parent[CHILDREN][number] = above if above[FUNCTION] == number
+        if above[FUNCTION] == number && (any_caller || above[PARENT][FUNCTION] == parent[FUNCTION])
+          return above
+        end
         above = above[PARENT]
       end
-      context = [0, 0, 0, number, {}, parent]
+      context = [0, number, {}, parent]
       CONTEXTS << context
-      parent[CHILDREN][number] = context
+      context
     end
 
     # Each fiber has a stack of its own, and so has each thread.
@@ -55,10 +66,10 @@ module ScrupleCount
 
     def enter(stack, function, path)
       parent = stack.last[0]
-      context = child(parent, function)
-      context[context[PARENT].equal?(parent) ? CALLS : RECURSIVE] += 1
-      context[COST] += 1
-      stack << [context, path]
+      edge = edge_to(parent, function)
+      edge[CALLS] += 1
+      edge[TO][COST] += 1
+      stack << [edge[TO], path]
     end
 
     def internal?(path)
@@ -67,9 +78,9 @@ module ScrupleCount
 
     # The context of code outside all methods and blocks: the program's own, or that of a file which it loads.
     def top(parent, path)
-      context = child(parent, function(FILES[path] ||= {}, 0, :top, path))
-      context[CALLS] = 1 if context[CALLS] == 0
-      context
+      edge = edge_to(parent, function(FILES[path] ||= {}, 0, :top, path))
+      edge[CALLS] = 1
+      edge[TO]
     end
 
     def count(trace)
@@ -128,7 +139,10 @@ module ScrupleCount
     end
 
     def forked
-      CONTEXTS.each { |context| context[COST] = context[CALLS] = context[RECURSIVE] = 0 }
+      [ROOT, *CONTEXTS].each do |context|
+        context[COST] = 0
+        context[EDGES].each_value { |edge| edge[CALLS] = 0 }
+      end
       File.write(running, "")
     end
 
@@ -138,11 +152,12 @@ module ScrupleCount
       CONTEXTS.each_with_index { |context, index| number[context] = index + 1 }
       path = File.join(FOLDER, "#{Process.pid}.calls")
       File.open("#{path}.new", "w") do |file|
-        file.write("scruple-calls 1 0\n", names)
+        file.write("scruple-calls 2 0 #{CONTEXTS.size < MOST_BY_CALL ? 1 : 0}\n", names)
         CONTEXTS.each do |context|
-          parent = number[context[PARENT]] || 0
-          words = [parent, context[FUNCTION], context[CALLS], context[RECURSIVE], context[COST]]
-          file.write("c\t#{words.join("\t")}\n")
+          file.write("c\t#{number[context[PARENT]] || 0}\t#{context[FUNCTION]}\t#{context[COST]}\n")
+        end
+        [ROOT, *CONTEXTS].each_with_index do |context, from|
+          context[EDGES].each_value { |to, calls| file.write("e\t#{from}\t#{number[to]}\t#{calls}\n") }
         end
         file.write("end\n")
       end

@@ -17,10 +17,14 @@ def start():
     IMPORTS = "(import system)"
     functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 1)]
     stands_for = {}
-    # A context: instructions, calls, recursive calls, function, children by code, parent, code.
-    INSTRUCTIONS, CALLS, RECURSIVE, FUNCTION, CHILDREN, PARENT, CODE = range(7)
-    root = [0, 1, 0, None, {}, None, None]
+    # A context: instructions, function, edges by code, parent, code. An edge: the context to which it leads, calls.
+    INSTRUCTIONS, FUNCTION, EDGES, PARENT, CODE = range(5)
+    TO, CALLS = range(2)
+    root = [0, None, {}, None, None]
     contexts, stacks = [], {}
+    # With more contexts than this, recursion leads back to the function's context, whoever calls it: functions that
+    # call each other have as many paths as there are orders of their calls.
+    MOST_BY_CALL = 100000
     get_ident = _thread.get_ident
 
     def digest(code):
@@ -55,22 +59,25 @@ def start():
             names.append((module if isinstance(module, str) else "", name, digest(code)))
         return number
 
-    def new_context(parent, code, module):
+    def destination(parent, code, module):
+        """The context to which a new edge leads. A recursive call leads back to a context that the same function has
+        called, so that its cost is apart from that of the outer call."""
         above = parent
         function = number_of(code, module)
+        any_caller = code is IMPORTS or len(contexts) >= MOST_BY_CALL
         while above is not root:
-            if above[FUNCTION] == function:
+            if above[FUNCTION] == function and (any_caller or above[PARENT][FUNCTION] == parent[FUNCTION]):
                 return above
             above = above[PARENT]
-        context = [0, 0, 0, function, {}, parent, code]
+        context = [0, function, {}, parent, code]
         contexts.append(context)
         return context
 
-    def child(parent, code, module):
-        context = parent[CHILDREN].get(code)
-        if context is None:
-            context = parent[CHILDREN][code] = new_context(parent, code, module)
-        return context
+    def edge_to(parent, code, module):
+        edge = parent[EDGES].get(code)
+        if edge is None:
+            edge = parent[EDGES][code] = [destination(parent, code, module), 0]
+        return edge
 
     def caller(context, code):
         # What a module executes counts for the module that imports it: imports within imports would look like recursion.
@@ -79,10 +86,10 @@ def start():
     def enter(stack, frame, code, module):
         code = stand_in(code)
         parent = caller(stack[-1][1] if stack else root, code)
-        context = child(parent, code, module)
-        context[CALLS if context[PARENT] is parent else RECURSIVE] += 1
-        stack.append((frame, context))
-        return context
+        edge = edge_to(parent, code, module)
+        edge[CALLS] += 1
+        stack.append((frame, edge[TO]))
+        return edge[TO]
 
     def leave(frame):
         stack = stacks.get(get_ident(), ())
@@ -116,7 +123,7 @@ def start():
         code = stand_in(code)
         if context[CODE] is not code:
             # A few instructions precede the event that a function begins.
-            context = child(caller(context, code), code, sys._getframe(1).f_globals.get("__name__"))
+            context = edge_to(caller(context, code), code, sys._getframe(1).f_globals.get("__name__"))[TO]
         context[INSTRUCTIONS] += 1
 
     def trace_calls():
@@ -165,8 +172,10 @@ def start():
             pass
 
     def forked():
-        for context in contexts:
-            context[INSTRUCTIONS] = context[CALLS] = context[RECURSIVE] = 0
+        for context in (root, *contexts):
+            context[INSTRUCTIONS] = 0
+            for edge in context[EDGES].values():
+                edge[CALLS] = 0
         mark()
 
     def text(word):
@@ -178,13 +187,15 @@ def start():
         numbers = {id(context): number for number, context in enumerate(contexts, 1)}
         path = os.path.join(folder, "%d.calls" % os.getpid())
         with open(path + ".new", "w") as file:
-            file.write("scruple-calls 1 %d\n" % replaced)
+            file.write("scruple-calls 2 %d %d\n" % (replaced, len(contexts) < MOST_BY_CALL))
             for module, name, code in names:
                 file.write("f\t%x\t%s\t%s\n" % (code, text(module), text(name)))
             for context in contexts:
                 parent = numbers.get(id(context[PARENT]), 0)
-                file.write("c\t%d\t%d\t%d\t%d\t%d\n" % (parent, context[FUNCTION], context[CALLS], context[RECURSIVE],
-                                                       context[INSTRUCTIONS]))
+                file.write("c\t%d\t%d\t%d\n" % (parent, context[FUNCTION], context[INSTRUCTIONS]))
+            for number, context in enumerate((root, *contexts)):
+                for to, calls in context[EDGES].values():
+                    file.write("e\t%d\t%d\t%d\n" % (number, numbers[id(to)], calls))
             file.write("end\n")
         os.replace(path + ".new", path)
         os.remove(running())
