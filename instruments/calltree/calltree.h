@@ -54,7 +54,7 @@ typedef enum {
     GO_RUNTIME, /* nothing */
     GO_STARTS,  /* newproc: called by the statement `go` */
     GO_MAKES,   /* newproc1: returns a new goroutine */
-    GO_PARKS,   /* mcall: runs the scheduler */
+    GO_SCHEDULES, /* schedule: chooses what runs, and runs timers */
     GO_CALLED,  /* cgocallback: C calls Go */
 } GoRole;
 

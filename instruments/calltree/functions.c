@@ -101,11 +101,10 @@ static HeapKind heap_kind(const HChar *name, Object *object) {
 
 static GoRole go_role(const HChar *name) {
     static const HChar *const starts[] = {"newproc", "newcoro", NULL};
-    static const HChar *const parks[] = {"mcall", "mcall.abi0", NULL};
     if (!begins(name, "runtime.")) return GO_NONE;
     name += sizeof "runtime." - 1;
     if (is(name, starts)) return GO_STARTS;
-    if (is(name, parks)) return GO_PARKS;
+    if (VG_(strcmp)(name, "schedule") == 0) return GO_SCHEDULES;
     if (VG_(strcmp)(name, "newproc1") == 0) return GO_MAKES;
     return begins(name, "cgocallback") ? GO_CALLED : GO_RUNTIME;
 }

@@ -107,7 +107,7 @@ VG_REGPARM(1) void on_new_goroutine(Addr g) {
     if (start) start = start->parent;
     Bool is_by_program = start && start->function && start->function->role == GO_NONE;
     for (Context *above = start; above && is_by_program; above = above->parent)
-        if (above->function && above->function->role == GO_PARKS) is_by_program = False;
+        if (above->function && above->function->role == GO_SCHEDULES) is_by_program = False;
     Goroutine *goroutine = goroutine_of((const Addr *)g);
     goroutine->start = is_by_program ? start : root_context();
     if (goroutine != current.goroutine) goroutine->stack.top = goroutine->stack.frames;

@@ -44,6 +44,7 @@ fn check(tree: &Profile) {
     assert_eq!(own_paths(tree, "after"), after);
     // Chance decides below which function a timer fires.
     assert_eq!(own_paths(tree, "timed"), [one("timed", 1)]);
+    assert_eq!(own_paths(tree, "fired"), [one("fired", 1)]);
     // What is executed on a thread's own stack belongs to the goroutine that needs it.
     let copies = paths(tree, "runtime.copystack");
     assert!(copies.iter().any(|(path, _)| path.contains("main.grow main.deep main.descend")), "{copies:?}");

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -182,6 +183,30 @@ func waits() {
 	<-done
 }
 
+var has_fired atomic.Bool
+
+//go:noinline
+func fired() { has_fired.Store(true) }
+
+// It has a large frame, so that it looks whether another goroutine shall run.
+//
+//go:noinline
+func turn(n int) byte {
+	var room [4000]byte
+	room[n%4000] = 1
+	return room[(n+1)%4000]
+}
+
+// It never waits: the timer's function is started only when the runtime makes it give way.
+//
+//go:noinline
+func spins() {
+	time.AfterFunc(time.Millisecond, fired)
+	for n := 0; !has_fired.Load(); n++ {
+		turn(n)
+	}
+}
+
 func main() {
 	pool()
 	grow()
@@ -190,5 +215,6 @@ func main() {
 	many()
 	pulls()
 	waits()
+	spins()
 	fmt.Println(sum)
 }
