@@ -92,14 +92,13 @@ impl Store {
     pub fn open_existing(address: &StoreAddress) -> Result<Store, StoreError> {
         let missing = || StoreError::Missing(address.to_string());
         if let StoreAddress::File(path) = address
-            && (path.metadata().is_ok_and(|data| data.len() == 0) || !path.exists())
+            && !path.exists()
         {
             return Err(missing());
         }
         let store = Store::connect(address, false)?;
-        if matches!(address, StoreAddress::Server(_))
-            && store.database.is_empty().map_err(|failure| store.error(failure))?
-        {
+        // Where the disk was full when a store was to be made, there is a database without tables.
+        if store.database.is_empty().map_err(|failure| store.error(failure))? {
             return Err(missing());
         }
         store.check_version()?;

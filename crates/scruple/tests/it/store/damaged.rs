@@ -28,6 +28,22 @@ fn a_file_that_is_no_store_is_not_touched() {
 }
 
 #[test]
+fn a_store_whose_creation_met_a_full_disk_is_no_store_yet() {
+    let place = Place::new();
+    // SQLite writes the first page when it begins a write-ahead log, before there is a table.
+    let begun = rusqlite::Connection::open(place.file("store.db")).expect("a database");
+    begun.execute_batch("PRAGMA journal_mode = WAL").expect("a first page");
+    assert!(std::fs::metadata(place.file("store.db")).is_ok_and(|data| data.len() > 0));
+    assert_snapshot!(place.run(["store", "list"]).exchange(), @r#"
+    exit 2
+    --- stderr
+    error: there is no store at ‘store.db’: `scruple run` makes one, or name another with --store FILE
+    "#);
+    assert_eq!(place.run(["run", "--time-only", "-r", "1", "true"]).code, 0);
+    assert_eq!(place.run(["store", "list"]).code, 0);
+}
+
+#[test]
 fn a_database_of_something_else_is_not_touched() {
     let place = Place::new();
     let other = rusqlite::Connection::open(place.file("store.db")).expect("a database");
