@@ -265,7 +265,8 @@ fn parse_plain(bytes: &[u8]) -> Result<ImportedProfile, String> {
         () if is_callgrind() => callgrind::parse(text).map_err(named("callgrind")),
         () => collapsed::parse(text).map_err(|why| {
             format!(
-                "it is not a file of callgrind, pprof, heaptrack, memray (CSV) or Scruple; read as collapsed stacks: {why}"
+                "it is not a file of callgrind, pprof, `perf script`, heaptrack, memray (CSV) or Scruple; read as \
+                 collapsed stacks: {why}"
             )
         }),
     }

@@ -9,14 +9,34 @@ use std::collections::HashMap;
 const LONGEST_NAME: usize = 15;
 
 /// Whether this is such an output: the line of a sample, which ends with the name of the event, and below it that of a
-/// function, with its address.
+/// function, with its address. Or one without stacks.
 pub(super) fn is_written_by_perf(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    lines.next().is_some_and(|line| !is_indented(line) && line.trim_end().ends_with(':'))
-        && lines.next().is_some_and(|line| is_indented(line) && frame(line).is_some())
+    let mut lines = written_lines(text);
+    let has_stack = lines.next().is_some_and(|line| !is_indented(line) && line.trim_end().ends_with(':'))
+        && lines.next().is_some_and(|line| is_indented(line) && frame(line).is_some());
+    has_stack || is_without_stacks(text)
+}
+
+fn written_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty())
+}
+
+/// Whether the first line is that of a sample without a stack: its function follows the event, such as
+/// `app 123 5.25:  250000 cycles:u:  55d2 main+0x1a (/bin/app)`.
+fn is_without_stacks(text: &str) -> bool {
+    let Some(line) = written_lines(text).next().filter(|line| line.trim_end().ends_with(')')) else {
+        return false;
+    };
+    let parts = line.match_indices(": ").map(|(at, _)| (&line[..=at], &line[at + 1..]));
+    parts
+        .filter_map(|(before, behind)| sample(before).zip(frame(behind)))
+        .any(|((program, event), (_, file))| !program.is_empty() && !event.is_empty() && !file.is_empty())
 }
 
 pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
+    if is_without_stacks(text) {
+        return Err("its samples have no stacks; `perf record -g` records them".to_owned());
+    }
     let mut builder = TreeBuilder::new();
     let mut known: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut event = None;

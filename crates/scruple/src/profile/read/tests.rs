@@ -193,6 +193,10 @@ fn a_file_that_is_not_a_profile_gets_one_clear_error() {
         ),
         (b"app 7 1.5: 1 cycles: \n\t 11b3 f (/app)\nmain 3\n\n", "line 3: it is not the line of a function"),
         (
+            b"   my app 7 [001] 1.5:  1 cpu/cycles/u:  11b3 f+0x1a (/app)\n",
+            "as perf script’s: its samples have no stacks; `perf record -g` records them",
+        ),
+        (
             b"app 7 1.5: 1 cycles: \n\t 11b3 f (/app)\n\napp 7 1.5: 1 faults: \n\t 11b3 f (/app)\n\n",
             "line 4: it has samples of several events (‘cycles’ and ‘faults’)",
         ),
