@@ -167,9 +167,12 @@ impl Findings {
         self.hunks.iter().find(is_its).map(|(.., hunk)| hunk)
     }
 
-    /// Whether the code of the first row of this explanation changed although its source is the same.
-    pub fn has_same_source(&self, explanation: &Explanation) -> bool {
-        self.outside == Some(OutsideCause::SameSource) && std::ptr::eq(explanation, self.main())
+    /// The source files of the first row of this explanation, if its code changed although they are the same.
+    pub fn same_source(&self, explanation: &Explanation) -> Option<&str> {
+        match &self.outside {
+            Some(OutsideCause::SameSource(files)) if std::ptr::eq(explanation, self.main()) => Some(files),
+            _ => None,
+        }
     }
 
     /// Returns the first shown row that the source difference touches. If the code of an earlier row changed, the optimiser

@@ -2,6 +2,7 @@
 //! compiler or its flags.
 
 use scruple_core::explain::FunctionDifference;
+use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{Side, SourceText, Symbols};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,8 +12,8 @@ use std::path::Path;
 pub enum OutsideCause {
     /// It is code of packages with other versions: the names and versions.
     Packages(String),
-    /// Its source files are the same on both sides.
-    SameSource,
+    /// The source files that its executed code names are the same on both sides: what they are, as a noun.
+    SameSource(String),
 }
 
 impl OutsideCause {
@@ -33,7 +34,8 @@ impl OutsideCause {
         if let Some(packages) = other_versions(&first, &second) {
             return Some(OutsideCause::Packages(packages));
         }
-        (texts(&first, sources[0])? == texts(&second, sources[1])?).then_some(OutsideCause::SameSource)
+        (texts(&first, sources[0])? == texts(&second, sources[1])?)
+            .then(|| OutsideCause::SameSource(noun(&first)))
     }
 
     /// Writes a remark on the row.
@@ -43,9 +45,9 @@ impl OutsideCause {
             OutsideCause::Packages(versions) => {
                 format!("{name} is code of a package whose version differs: {versions}")
             }
-            OutsideCause::SameSource => format!(
-                "the source of {name} is the same in both: another compiler or other flags, or something that is defined \
-                 elsewhere"
+            OutsideCause::SameSource(files) => format!(
+                "the source of {name} is the same in both, as far as it is in {files}: another compiler or other flags, or \
+                 something that is defined in another file"
             ),
         }
     }
@@ -66,6 +68,17 @@ fn files(side: &Side, functions: &[usize], symbols: &mut Symbols) -> Option<Sour
     let of_compiler = |path: &str| path.starts_with("/rustc/") || path.starts_with("/usr/");
     files.retain(|(_, path)| !of_compiler(path));
     Some(files)
+}
+
+/// The files of a function's source. Compilers do not name all: not those of macros, nor, in GHC's programs, those of
+/// functions of other modules that were inlined.
+fn noun(files: &SourceFiles) -> String {
+    let names: BTreeSet<&str> =
+        files.iter().map(|(_, path)| path.rsplit('/').next().unwrap_or(path)).collect();
+    match Vec::from_iter(names).as_slice() {
+        [one] => format!("its source file {}", plain(one)),
+        names => format!("its {} source files", names.len()),
+    }
 }
 
 /// Returns the texts of source files, or `None` if there are none or one is not known.
@@ -119,6 +132,9 @@ mod tests {
         let second = files(&["/registry/src/index-1949cf8c6b5b557f/unicode-width-0.1.10/src/lib.rs"]);
         assert_eq!(other_versions(&first, &second).as_deref(), Some("unicode-width 0.1.9 → 0.1.10"));
         assert_eq!(other_versions(&first, &first), None);
+        // The source is what the debugging information names, and no more.
+        assert_eq!(noun(&files(&["/src/Main.hs"])), "its source file Main.hs");
+        assert_eq!(noun(&files(&["/src/a.c", "/src/b.h"])), "its 2 source files");
         // A folder that only one has says nothing about a package.
         assert_eq!(other_versions(&files(&["/a/old-1.0/a.c"]), &files(&["/a/new-2.0/a.c"])), None);
     }

@@ -1,5 +1,6 @@
 //! Writes findings for people and for programs.
 
+mod clauses;
 pub mod json;
 pub mod markdown;
 pub mod page;

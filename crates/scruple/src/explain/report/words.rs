@@ -1,19 +1,18 @@
 //! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
+use super::clauses::{about_code, frees_less, other_possible_causes, shows_elsewhere, spread_over};
 use super::short_names::short;
-use crate::explain::causes::OtherCauses;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
 use crate::profile::read::KnownCallers;
 use scruple_core::explain::{
     ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind, nameless,
 };
-use scruple_core::sorting;
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 use scruple_measure::calltree::DEFINITION;
 
 /// The shares of the difference from which a function is called the cause, or a part of the cause.
-const CAUSE: f64 = 0.5;
+pub(super) const CAUSE: f64 = 0.5;
 const PART: f64 = 0.2;
 
 /// The difference in time from which times are compared with instructions.
@@ -32,9 +31,6 @@ const FAR_MORE: f64 = 1.5;
 
 /// The ratio of the sum of all absolute differences to the difference from which they are said to cancel out.
 const CANCELS: f64 = 2.0;
-
-/// The largest number of functions or variables that are named as possible causes.
-const NAMED: usize = 3;
 
 /// Writes a count with all its digits.
 pub fn count(value: f64) -> String {
@@ -166,30 +162,32 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         true => format!("{} of the difference", share(part)),
         false => signed(row.delta),
     };
-    let surely = match () {
-        () if row.same_code == Some(true) && found.other_causes.none() && found.originates_in_script() => {
+    let elsewhere = shows_elsewhere(found, explanation, row);
+    let surely = match elsewhere.as_deref() {
+        None if row.same_code == Some(true) && found.other_causes.none() && found.originates_in_script() => {
             "The interpreter’s code is the same, so the script or its input must differ; it shows first in"
         }
-        () if row.same_code == Some(true) && found.other_causes.none() => {
+        None if row.same_code == Some(true) && found.other_causes.none() => {
             "No function’s code explains it, so the input or the state must differ; it shows first in"
         }
-        () if row.same_code == Some(true) || (row.name.is_empty() && row.same_code.is_none()) => {
+        None if row.same_code == Some(true) || (row.name.is_empty() && row.same_code.is_none()) => {
             "Can’t tell where it comes from; it shows first in"
         }
-        () if row.same_code.is_none() => "It shows first in",
-        () if explanation.is_within_spread() => {
+        Some(elsewhere) => elsewhere,
+        None if row.same_code.is_none() => "It shows first in",
+        None if explanation.is_within_spread() => {
             "One function differs by more than it varies from launch to launch:"
         }
-        () if delta.round() == 0.0 => "Increases and decreases of functions cancel out; first is",
-        () if cancels => "Increases and decreases of functions cancel out for the most part; first is",
-        () if part >= CAUSE => "It comes from",
-        () if part >= PART => "A part of it comes from",
-        () => &spread_over(found, explanation),
+        None if delta.round() == 0.0 => "Increases and decreases of functions cancel out; first is",
+        None if cancels => "Increases and decreases of functions cancel out for the most part; first is",
+        None if part >= CAUSE => "It comes from",
+        None if part >= PART => "A part of it comes from",
+        None => &spread_over(found, explanation),
     };
     let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
-    let code = match found.has_same_source(explanation) {
-        true => "its code changed, but not its source",
-        false => about_code(row),
+    let code = match found.same_source(explanation) {
+        Some(files) => &format!("its code changed, but not {files}"),
+        None => about_code(row),
     };
     let hunk = match (found.hunk_of(explanation, row), found.first_touched(explanation)) {
         (Some(hunk), _) => format!("; the change at {} touches it", hunk.places()),
@@ -211,87 +209,6 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         ));
     }
     Some(format!("{surely} {}{clause} ({how_much}); {code}{besides}{hunk}.", function(row)))
-}
-
-/// Writes whether the code of a row changed.
-fn about_code(row: &FunctionDifference) -> &'static str {
-    match (row.only_in, row.same_code) {
-        (Some(ComparedProgram::First), _) => "B no longer calls it",
-        (Some(ComparedProgram::Second), _) => "A does not call it",
-        (None, Some(false)) => "its code changed",
-        (None, Some(true)) => "its code is the same",
-        (None, None) => "can’t tell whether its code changed",
-    }
-}
-
-/// Writes which code frees fewer blocks, if the difference of a live amount is not explained by what was requested:
-/// then the code that allocates need not be the cause.
-fn frees_less(found: &Findings, explanation: &Explanation) -> Option<String> {
-    let delta = explanation.delta();
-    let of = |count: Count| found.explanations.iter().find(|one| one.count == count);
-    if !explanation.count.is_live() || delta <= 0.0 {
-        return None;
-    }
-    let requested = of(Count::Bytes).map_or(0.0, Explanation::delta);
-    let frees = of(Count::Frees).filter(|frees| frees.delta() < 0.0 && requested < CAUSE * delta)?;
-    let place = found.shown_rows(frees).find(|row| row.delta < 0.0);
-    let place = place.map_or(String::new(), |row| {
-        let (less, name) = (signed(row.delta), function(row));
-        format!(" ({less} in {name}; {})", about_code(row))
-    });
-    Some(format!("B requests about as much, and frees {} fewer blocks{place}", count(-frees.delta())))
-}
-
-/// Begins the sentence about a difference that no single function explains: over how many functions it is spread.
-fn spread_over(found: &Findings, explanation: &Explanation) -> String {
-    let delta = explanation.delta();
-    let mut parts: Vec<f64> = found.shown_rows(explanation).map(|row| row.delta / delta).collect();
-    parts.retain(|part| *part > 0.0);
-    sorting::by(&mut parts, |a, b| b.total_cmp(a));
-    let mut sum = 0.0;
-    let half = parts.iter().position(|part| {
-        sum += part;
-        sum >= CAUSE
-    });
-    let together = match half {
-        None => String::new(),
-        Some(0) => " and the largest accounts for half of it".to_owned(),
-        Some(half) => format!(" and the largest {} account for half of it", half + 1),
-    };
-    match parts.len() {
-        // Functions with the same code, of which each differs by little, may differ by more together.
-        0 | 1 => "No single function explains it; first is".to_owned(),
-        many => format!("It is spread over {many} functions{together}; first among them is"),
-    }
-}
-
-/// Writes which causes other than the input are possible if the code is the same.
-fn other_possible_causes(causes: &OtherCauses) -> String {
-    let some = |names: &[String]| {
-        let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
-        match names.len() {
-            0..=NAMED => first,
-            many => format!("{first} and {} more", many - NAMED),
-        }
-    };
-    let data = match causes.same_data {
-        Some(true) => None,
-        Some(false) if causes.variables.is_empty() => {
-            Some("the data that the program starts with differ".to_owned())
-        }
-        Some(false) => {
-            Some(format!("data that the program starts with differ ({})", some(&causes.variables)))
-        }
-        None => Some("the data that the program starts with are not known".to_owned()),
-    };
-    let functions = &causes.functions;
-    let changed =
-        (!functions.is_empty()).then(|| format!("the code of others is not the same ({})", some(functions)));
-    let files = &causes.incomparable;
-    let unknown = (!files.is_empty()).then(|| format!("other code cannot be compared (of {})", some(files)));
-    let callers = causes.unknown_callers.then(|| "not all callers are known".to_owned());
-    let all: Vec<String> = [data, changed, unknown, callers].into_iter().flatten().collect();
-    if all.is_empty() { String::new() } else { format!(", but {}", all.join("; ")) }
 }
 
 /// Says that no function differs certainly.

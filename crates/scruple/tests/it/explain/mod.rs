@@ -225,7 +225,7 @@ fn other_code_of_the_same_source_is_attributed_to_flags() {
     assert!(remark(&flags).contains("the source of hash is the same in both"), "{}", flags.exchange());
     let sentence = place.run(["explain", "--no-time", "./old", "./new"]);
     let one_line = sentence.stdout.replace('\n', " ");
-    assert!(one_line.contains("its code changed, but not its source"), "{}", sentence.exchange());
+    assert!(one_line.contains("its code changed, but not its source file "), "{}", sentence.exchange());
     place.compile("new", &text.replace("ROUNDS", "30"), &["-g"]);
     let other = explain(&place, &["./old", "./new"]);
     assert!(!remark(&other).contains("is the same in both"), "{}", other.exchange());

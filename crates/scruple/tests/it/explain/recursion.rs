@@ -104,3 +104,37 @@ fn another_pivot_is_attributed_to_the_function_that_chooses_it() {
     };
     is_attributed_to("sort", &text("a[(l + h) / 2]"), &text("a[l + (h - l) / 4]"));
 }
+
+#[test]
+fn a_function_that_does_other_work_is_named_beside_the_one_that_changed() {
+    if !has_valgrind() {
+        return;
+    }
+    // The partition has most of the difference, and the same code; what chooses the pivot changed.
+    let text = |pivot: &str| {
+        format!(
+            "static unsigned a[2000];\n\
+             FUNCTION unsigned pivot(int l, int h) {{ {pivot} }}\n\
+             FUNCTION int partition(int l, int h, unsigned p) {{\n\
+               int i = l, j = h;\n\
+               while (i <= j) {{\n\
+                 while (a[i] < p) i++;\n    while (a[j] > p) j--;\n\
+                 if (i <= j) {{ unsigned t = a[i]; a[i++] = a[j]; a[j--] = t; }}\n  }}\n  return i;\n}}\n\
+             FUNCTION void sort(int l, int h) {{\n\
+               if (l >= h) return;\n  int i = partition(l, h, pivot(l, h));\n  sort(l, i - 1); sort(i, h); sink++;\n}}\n\
+             int main(void) {{\n\
+               for (int i = 0; i < 2000; i++) a[i] = i < 1000 ? i : 3000 - i;\n  sort(0, 1999);\n  return 0;\n}}\n"
+        )
+    };
+    let place = Place::new();
+    let flags = ["-g", "-O1", "-fno-ipa-ra"];
+    place.compile("old", &format!("{HEAD}{}", text("return a[(l + h) / 2];")), &flags);
+    let other = text("sink++; sink++; sink++; return a[l + (h - l) / 8];");
+    place.compile("new", &format!("{HEAD}{other}"), &flags);
+    let answer = place.run(["explain", "--no-time", "./old", "./new"]);
+    let said = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Most of it shows in partition ("), "{}", answer.exchange());
+    let first =
+        "so its input or the state must differ; the first function whose code changed is pivot: own code";
+    assert!(said.contains(first), "{}", answer.exchange());
+}
