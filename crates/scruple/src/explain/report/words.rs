@@ -280,12 +280,15 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
         PartKind::Gone if is_itself => "only A calls it".to_owned(),
         PartKind::Calls => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
-            let times = match part.calls.0 == part.calls.1 || times < 0.01 {
-                true => String::new(),
-                false => format!(", × {times:.2}"),
+            let [before, after] = [part.calls.0, part.calls.1].map(|calls| count(calls as f64));
+            let numbers = if before == after {
+                // Each place of the call tree has its own cost of a call.
+                format!("{before} times in both, at other places of the call tree")
+            } else if times < 0.01 {
+                format!("{before} → {after} times")
+            } else {
+                format!("{before} → {after} times, × {times:.2}")
             };
-            let numbers =
-                format!("{} → {} times{times}", count(part.calls.0 as f64), count(part.calls.1 as f64));
             // No caller of the function is known.
             if is_itself { format!("is called {numbers}") } else { format!("{site}calls {callee} {numbers}") }
         }
@@ -413,5 +416,9 @@ mod tests {
         );
         let alone = FunctionDifference { delta: 211_150.0, parts: vec![more], ..row };
         assert_eq!(first(&alone).as_deref(), Some("calls calloc 50 → 100 times, × 2.00"));
+        let moved = part(PartKind::Calls, "main", (50, 50), 211_150.0);
+        let alone = FunctionDifference { parts: vec![moved], ..alone };
+        let said = "is called 50 times in both, at other places of the call tree";
+        assert_eq!(first(&alone).as_deref(), Some(said));
     }
 }
