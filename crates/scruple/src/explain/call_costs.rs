@@ -85,6 +85,11 @@ impl<'a> CallCosts<'a> {
         sites.iter().zip(&callee_of).map(cost).collect()
     }
 
+    /// The functions that a function of a side calls.
+    pub fn callees(&self, side: usize, function: usize) -> impl Iterator<Item = usize> {
+        self.by_caller[side].get(&function).into_iter().flat_map(|callees| callees.keys().copied())
+    }
+
     /// Whether executed instructions are what is counted.
     pub fn counts_instructions(&self) -> bool {
         self.count == Count::Instructions

@@ -5,7 +5,7 @@ use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
 use scruple_core::sorting;
 use scruple_measure::calltree::{Side, Symbols};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -289,6 +289,13 @@ pub fn touching(
     if let Some(hunk) = most_changed(hunks, [&old, &new], row.delta) {
         return Some(hunk);
     }
+    let [gone, come] =
+        called_where_the_other_side_inlines([&row.functions.0, &row.functions.1], sides, costs, symbols);
+    let was_called = CostByPlace::of(&gone, 0, sides, costs, symbols);
+    let is_called = CostByPlace::of(&come, 1, sides, costs, symbols);
+    if let Some(hunk) = most_changed(hunks, [&was_called, &is_called], row.delta) {
+        return Some(hunk);
+    }
     let is_script = sides[1].digests.is_some();
     let from_its_files = |hunk: &&Hunk| match is_script {
         true => may_be_module(&hunk.file, &row.module),
@@ -296,6 +303,33 @@ pub fn touching(
     };
     let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
     by_name(&hunks, &last_word(&row.name))
+}
+
+/// Finds, for each side, what these functions call there and contain inlined on the other side. A function that grows
+/// may no longer be inlined, and its lines are then no longer lines of its caller.
+fn called_where_the_other_side_inlines(
+    functions: [&[usize]; 2],
+    sides: [&Side; 2],
+    costs: &CallCosts<'_>,
+    symbols: &mut Symbols,
+) -> [Vec<usize>; 2] {
+    let mut inlined = |side: usize| {
+        let mut names = HashSet::new();
+        for function in functions[side] {
+            for (_, frames, _) in symbols.executed(sides[side], *function) {
+                // The last one is the function itself.
+                let within = frames.len().saturating_sub(1);
+                names.extend(frames.into_iter().take(within).filter_map(|frame| Some(normal(&frame.name?))));
+            }
+        }
+        names
+    };
+    let of_other_side = [inlined(1), inlined(0)];
+    [0, 1].map(|side| {
+        let name = |callee: usize| normal(&sides[side].tree.functions[callee].name);
+        let called = functions[side].iter().flat_map(|function| costs.callees(side, *function));
+        called.filter(|callee| of_other_side[side].contains(&name(*callee))).collect()
+    })
 }
 
 /// Whether a file of the repository may be a module of a script. The module's name is a path in JavaScript and Ruby; in

@@ -66,6 +66,22 @@ fn a_part_of_the_diff_that_copies_more_in_each_call_is_named_before_one_with_mor
 }
 
 #[test]
+fn a_part_of_the_diff_is_named_in_a_function_that_is_no_longer_inlined() {
+    if !has_valgrind() {
+        return;
+    }
+    let with = |kind: &str, added: &str| {
+        let text = source("all += often(i);", "all += rare(i);");
+        let often = format!("static {kind} unsigned often(unsigned x) {{\n  x ^= x >> 2;\n{added}  return x * 5;\n}}\n");
+        text.replace("__attribute__((noinline)) void work", &format!("{often}__attribute__((noinline)) void work"))
+    };
+    let old = with("inline __attribute__((always_inline))", "");
+    let new = with("__attribute__((noinline))", "  free(malloc(x % 50 + 1));\n");
+    let (hunk, _) = named(&Place::new(), &old, &new);
+    assert_eq!(hunk, "app.c:11");
+}
+
+#[test]
 fn a_part_of_the_diff_is_not_named_alone_where_a_constant_may_be_the_cause() {
     if !has_valgrind() {
         return;
