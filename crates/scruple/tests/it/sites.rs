@@ -273,6 +273,30 @@ fn sampled_shares_have_ranges_that_hold_the_true_ones_beside_exact_totals() {
 }
 
 #[test]
+fn no_sampled_site_holds_more_than_the_whole_program() {
+    let place = compiled(&[]);
+    let mut held = 0;
+    for seed in 1..=20 {
+        let seed = format!("--seed={seed}");
+        let words = ["--sites=sampled", "--sample-every=500000", &seed, "--json", "--", "./app", "1000"];
+        let page = memory(&place, &words).json();
+        let process = at(&page, "/processes/0");
+        let number = |value: &Value| value.as_u64().expect("a number");
+        for figure in ["/at_peak/bytes", "/at_end/bytes", "/at_end/blocks", "/allocated/bytes", "/allocated/blocks"] {
+            let sites = at(process, "/sites").as_array().expect("sites");
+            let of_sites: u64 = sites.iter().map(|site| number(at(site, figure))).sum();
+            assert!(of_sites <= number(at(process, figure)), "{figure}: {page:#}");
+            held += u64::from(figure == "/at_peak/bytes" && of_sites > 0);
+        }
+    }
+    assert!(held > 0, "no site held anything at the peak");
+    // Records are too small to be sampled at this distance.
+    let text = memory(&place, &["--sites=sampled", "--sample-every=50000000", "--", "./app", "1000"]).stdout;
+    assert!(text.contains("At most 150 kB were in use at one time"), "{text}");
+    assert!(text.contains("At the end 100 kB in 1,001 blocks were not freed; none of them was sampled."), "{text}");
+}
+
+#[test]
 fn a_static_program_is_not_sampled_and_the_reason_is_reported() {
     let place = compiled(&["-static"]);
     let answer = place.run(["inspect", "memory", "--sites=sampled", "--", "./app"]);

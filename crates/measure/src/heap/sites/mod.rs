@@ -261,10 +261,15 @@ impl ProcessSites {
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
         sites.total = HeapAmounts {
             allocated: MemoryBlocks { blocks: counts.allocations, bytes: counts.bytes },
-            // The number of blocks at the peak is not counted.
-            at_peak: MemoryBlocks { blocks: sites.sum().at_peak.blocks, bytes: live.peak },
+            at_peak: MemoryBlocks { blocks: 0, bytes: live.peak },
             at_end: MemoryBlocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
         };
+        if mean > 1 {
+            let counted = sites.total;
+            replay::reduce_to(&mut sites, &counted);
+        }
+        // The number of blocks at the peak is not counted.
+        sites.total.at_peak.blocks = sites.sum().at_peak.blocks;
         sites.inherited.bytes = unsigned(process.inherited);
         let missing = self.missing.iter();
         sites.unseen.extend(

@@ -1,6 +1,8 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
-use crate::allocation_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteEstimates};
+use crate::allocation_sites::{
+    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates,
+};
 use scruple_core::stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 
@@ -75,6 +77,35 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u
     sites.estimates = estimates.collect();
     sites.course = course(events, began);
     samples
+}
+
+/// Reduces the figures of contexts in proportion where their sum exceeds what was counted in the whole process, so that
+/// no part is larger than the whole. The blocks at the peak are not counted, so they are reduced as the bytes there.
+pub(super) fn reduce_to(sites: &mut HeapSites, counted: &HeapAmounts) {
+    let sum = sites.sum();
+    let at_peak = kept(counted.at_peak.bytes, sum.at_peak.bytes);
+    let end = (kept(counted.at_end.blocks, sum.at_end.blocks), kept(counted.at_end.bytes, sum.at_end.bytes));
+    let all = (
+        kept(counted.allocated.blocks, sum.allocated.blocks),
+        kept(counted.allocated.bytes, sum.allocated.bytes),
+    );
+    for SiteContext { own, .. } in &mut sites.contexts {
+        own.at_peak = share_of(own.at_peak, (at_peak, at_peak));
+        own.at_end = share_of(own.at_end, end);
+        own.allocated = share_of(own.allocated, all);
+    }
+}
+
+/// The part of a sum that is kept, so that no more than `counted` is left.
+fn kept(counted: u64, sum: u64) -> f64 {
+    if sum > counted { counted as f64 / sum as f64 } else { 1.0 }
+}
+
+fn share_of(whole: MemoryBlocks, (blocks, bytes): (f64, f64)) -> MemoryBlocks {
+    MemoryBlocks {
+        blocks: (whole.blocks as f64 * blocks) as u64,
+        bytes: (whole.bytes as f64 * bytes) as u64,
+    }
 }
 
 /// The live bytes over time, of each of many equal intervals the largest.

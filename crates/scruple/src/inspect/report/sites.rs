@@ -65,7 +65,12 @@ pub fn sentence(found: &CommandSites, sites: &HeapSites, rows: &[SiteRow]) -> St
     let most = rows.first().filter(|row| peak(&row.amounts) > 0).map_or(String::new(), |row| {
         format!("; {} of it from {}", share_of(sites, std::slice::from_ref(row)), place(&row.frame))
     });
-    format!("At most {} were in use at one time{whole}{most}.", blocks(total.at_peak))
+    let in_use = match sites.counting {
+        SiteCounting::Exact => blocks(total.at_peak),
+        // The blocks of sites of which nothing was sampled are not known.
+        SiteCounting::Sampled { .. } => bytes(total.at_peak.bytes),
+    };
+    format!("At most {in_use} were in use at one time{whole}{most}.")
 }
 
 /// Writes bytes and blocks.
@@ -204,9 +209,14 @@ fn at_end(sites: &HeapSites, most: usize, width: usize, out: &mut String) {
         let _ = writeln!(out, "\nAt the end everything had been freed.");
         return;
     }
-    let _ = writeln!(out, "\nAt the end {} were not freed:", blocks(left));
     let mut by_end = rows(sites, end);
     by_end.retain(|row| row.amounts.at_end.blocks > 0);
+    let from = match sites.counting {
+        _ if !by_end.is_empty() => ":",
+        SiteCounting::Exact => ".",
+        SiteCounting::Sampled { .. } => "; none of them was sampled.",
+    };
+    let _ = writeln!(out, "\nAt the end {} were not freed{from}", blocks(left));
     let (shown, rest) = by_end.split_at(most.div_ceil(2).min(by_end.len()));
     let mut cells: Vec<String> = shown.iter().map(|row| blocks(row.amounts.at_end)).collect();
     let mut others = MemoryBlocks::default();
