@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::render::Report;
 use scruple_core::environment::Environments;
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
@@ -100,5 +101,22 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
         "not-side-by-side",
         "the two runs were not taken side by side: whatever else changed on the machine in between is part of the difference",
     );
+    for (one, other) in [(left, right), (right, left)] {
+        let is_matched = |arm: &Arm| matched.iter().any(|(a, b)| std::ptr::eq(*a, arm) || std::ptr::eq(*b, arm));
+        let alone: Vec<&str> =
+            one.arms_of(Role::Subject).filter(|arm| !is_matched(arm)).map(|arm| arm.name.as_str()).collect();
+        if !alone.is_empty() {
+            let verb = if alone.len() == 1 { "is" } else { "are" };
+            run.warn(
+                "not-in-both",
+                format!(
+                    "not compared: {} {verb} in the run {} and not in {}",
+                    list_names(&alone),
+                    tag(one),
+                    tag(other)
+                ),
+            );
+        }
+    }
     run
 }

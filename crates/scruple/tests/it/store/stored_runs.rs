@@ -1,7 +1,7 @@
 //! Stored runs: listed, shown again, compared, found by id, label and position.
 
 use crate::scripted_readings::arm;
-use crate::support::{Answer, Place};
+use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
 /// A place whose store holds two runs: seed 1 with the label `before`, and seed 2, in which `new` is a tenth slower.
@@ -147,6 +147,27 @@ fn two_runs_are_compared_arm_by_arm() {
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference
     "#);
+}
+
+#[test]
+fn arms_that_only_one_of_the_runs_has_are_named_and_not_compared() {
+    let place = Place::new();
+    let take = |label: &str, names: [&str; 2]| {
+        let arms = names.map(|name| (name, arm(1.0, 1)));
+        let (seed, names) = (if label == "before" { "1" } else { "2" }, ["-n", names[0], "-n", names[1]]);
+        let words = [&names[..], &["-r", "20", "--seed", seed, "--label", label, "true", "true 2"]].concat();
+        place.play(&arms, &words);
+    };
+    take("before", ["sort", "split"]);
+    take("after", ["sort", "join"]);
+    let answer = place.run(["compare", "before", "after", "--metrics", "time.wall"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let remark = |text: &str| assert!(answer.stdout.contains(text), "{}", answer.exchange());
+    remark("! not compared: ‘split’ is in the run before and not in after");
+    remark("! not compared: ‘join’ is in the run after and not in before");
+    let same = place.run(["compare", "before", "after", "--json"]).json();
+    let codes = at(&same, "/warnings").as_array().expect("warnings").iter();
+    assert_eq!(codes.filter(|one| one["code"] == "not-in-both").count(), 2, "{same:#}");
 }
 
 #[test]
