@@ -216,6 +216,11 @@ fn a_case_that_one_program_lacks_has_no_counterpart() {
         "{}",
         answer.exchange()
     );
+    bench(&place, &["--label", "before"], &[GOOD, lost]);
+    let answer = bench(&place, &["--baseline", "before"], &[GOOD, new]);
+    let rows: Vec<&str> = answer.stdout.lines().filter(|line| line.ends_with("no counterpart")).collect();
+    assert_eq!(rows.len(), 1, "{}", answer.exchange());
+    assert!(rows[0].trim_start().starts_with("new "), "{}", answer.exchange());
 }
 
 #[test]
