@@ -48,6 +48,7 @@ fn calls_and_allocations_of_functions_are_those_of_the_source() {
     }
     let place = compiled();
     let answer = calls(&place, &["--json", "--lines"]).json();
+    assert_eq!(answer["scruple"]["schema"], 1, "{answer:#}");
     let function = |name: &str| {
         let functions = answer["functions"].as_array().expect("functions");
         functions

@@ -268,7 +268,7 @@ pub fn json(counted: &CallsReport<'_>) -> String {
         functions: functions.collect(),
         lines: lines.collect(),
     };
-    crate::render::json::written(&document)
+    crate::render::json::document(&document)
 }
 
 /// Draws a count by calling context as a flame graph.
