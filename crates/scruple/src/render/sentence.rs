@@ -105,6 +105,12 @@ pub(crate) fn measure(key: &str) -> &str {
     match key {
         "time.wall" => "wall time",
         "time.cpu" => "cpu time",
+        // The titles of these are adjectives, and one is a moment.
+        "alloc.bytes" => "allocated memory",
+        "memory.private_dirty" => "private dirty memory",
+        "memory.pss" => "proportional memory",
+        "memory.uss" => "unique memory",
+        "gc.pause_max" => "time in the longest pause",
         key => metric(key).map_or(key, |metric| metric.title.as_ref()),
     }
 }

@@ -250,6 +250,14 @@ fn commands_are_counted_without_runs_for_time() {
 }
 
 #[test]
+fn the_sentence_on_what_a_runtime_allocated_names_a_thing() {
+    let with = |bytes: f64| scripted_readings::arm(1.0, 1).with("counting", "alloc.bytes", move |_| bytes);
+    let answer = old_and_new(with(100.0), with(90.0), &["-r", "15", "--metrics", "alloc.bytes"]);
+    let text = answer.unwrapped();
+    assert!(text.contains("‘new’ takes exactly 10 B (-10.00 %) less allocated memory than ‘old’"), "{text}");
+}
+
+#[test]
 fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
     let new = || scripted_readings::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
     let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
