@@ -135,8 +135,20 @@ impl Source {
     /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, Fault> {
         self.repository.commit(revision).map_err(|refused| match refused {
-            GitError::Message(_) => self.unknown(revision),
+            GitError::Message(_) => self.range(revision).unwrap_or_else(|| self.unknown(revision)),
             refused => refused.fault(""),
+        })
+    }
+
+    /// Creates the error for a range where one revision is needed; `None` if it is no range.
+    fn range(&self, revision: &str) -> Option<Fault> {
+        let (first, second) = revision.split_once("..")?;
+        let second = second.trim_start_matches('.');
+        let are_known = [first, second].iter().all(|end| self.repository.commit(end).is_ok());
+        are_known.then(|| {
+            Fault::usage(format!(
+                "‘{revision}’ is a range, where one revision is needed; write two revisions as two words: ‘{first} {second}’"
+            ))
         })
     }
 

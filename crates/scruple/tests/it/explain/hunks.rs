@@ -72,8 +72,13 @@ fn a_part_of_the_diff_is_named_in_a_function_that_is_no_longer_inlined() {
     }
     let with = |kind: &str, added: &str| {
         let text = source("all += often(i);", "all += rare(i);");
-        let often = format!("static {kind} unsigned often(unsigned x) {{\n  x ^= x >> 2;\n{added}  return x * 5;\n}}\n");
-        text.replace("__attribute__((noinline)) void work", &format!("{often}__attribute__((noinline)) void work"))
+        let often = format!(
+            "static {kind} unsigned often(unsigned x) {{\n  x ^= x >> 2;\n{added}  return x * 5;\n}}\n"
+        );
+        text.replace(
+            "__attribute__((noinline)) void work",
+            &format!("{often}__attribute__((noinline)) void work"),
+        )
     };
     let old = with("inline __attribute__((always_inline))", "");
     let new = with("__attribute__((noinline))", "  free(malloc(x % 50 + 1));\n");
@@ -106,5 +111,12 @@ fn revisions_without_a_command_are_told_from_misspelt_programs() {
     if has_valgrind() {
         assert!(refused(["explain", "HEAD~1", "HEAD"]).contains("`scruple explain HEAD~1 HEAD -- ./app`"));
         assert!(refused(["explain", "HEAD~1", "hed"]).contains("check the spelling"));
+        let range = place.run(["explain", "HEAD~1..HEAD", "--", "./app"]);
+        assert_eq!(range.code, 2, "{}", range.exchange());
+        assert!(
+            range.stderr.contains("write two revisions as two words: ‘HEAD~1 HEAD’"),
+            "{}",
+            range.exchange()
+        );
     }
 }
