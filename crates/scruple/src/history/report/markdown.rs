@@ -1,7 +1,7 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
 use super::event::{EventDirection, HistoryEvent, weight};
-use super::{HistoryReport, commit_links, csv, minor_changes, open_questions, words};
+use super::{ExplainedChange, HistoryReport, commit_links, csv, minor_changes, open_questions, words};
 use crate::render::document_table::{Markup, code, escaped};
 use crate::render::title;
 use scruple_core::history::Series;
@@ -40,8 +40,8 @@ pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     if let Some(minor) = minor_changes::line(page) {
         let _ = writeln!(out, "\n{}", escaped(&minor));
         for event in page.minor() {
-            for sentence in page.explained_of(event).flat_map(|one| &one.sentences) {
-                let _ = writeln!(out, "- {}: {}", words::short(page, event.at), escaped(sentence));
+            for sentence in page.explained_of(event).flat_map(ExplainedChange::named_sentences) {
+                let _ = writeln!(out, "- {}: {}", words::short(page, event.at), escaped(&sentence));
             }
         }
     }
@@ -119,8 +119,8 @@ fn event_lines(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
         let _ = writeln!(out, "- {item}");
     }
     for one in page.explained_of(event) {
-        for sentence in &one.sentences {
-            let _ = writeln!(out, "  - {}", escaped(sentence));
+        for sentence in one.named_sentences() {
+            let _ = writeln!(out, "  - {}", escaped(&sentence));
         }
     }
     out

@@ -72,6 +72,16 @@ pub struct ExplainedChange {
     pub rows: Vec<ExplainedRow>,
 }
 
+impl ExplainedChange {
+    /// Returns the sentences. The first one says which versions A and B are.
+    pub fn named_sentences(&self) -> impl Iterator<Item = String> {
+        let short = |commit: &str| commit.chars().take(10).collect::<String>();
+        let sides = format!("From {} (A) to {} (B): ", short(&self.before), short(&self.at));
+        let sentences = self.sentences.iter().enumerate();
+        sentences.map(move |(at, text)| if at == 0 { format!("{sides}{text}") } else { text.clone() })
+    }
+}
+
 /// A function that a change comes from.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExplainedRow {

@@ -173,7 +173,7 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
 /// Writes where a change of a command comes from: the sentences, and a folded table of functions.
 fn explained(head: &str, one: &ExplainedChange) -> Vec<SectionPart> {
     let lines: Vec<String> =
-        one.sentences.iter().map(|line| harmless_sentence(&format!("{head}: {line}"))).collect();
+        one.named_sentences().map(|line| harmless_sentence(&format!("{head}: {line}"))).collect();
     let mut parts = vec![SectionPart::List(lines)];
     if !one.rows.is_empty() {
         let subject = harmless_name(&one.subject);
@@ -363,7 +363,7 @@ fn course(series: &Series) -> Vec<Cell> {
         }
         None => {
             cells.extend(["–", "–", "–"].map(Cell::text));
-            let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
+            let why = words::not_compared(series);
             cells.push(Cell::toned(harmless_sentence(why), Tone::Open));
         }
     }

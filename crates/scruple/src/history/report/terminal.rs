@@ -98,7 +98,7 @@ fn courses(page: &HistoryReport<'_>, width: usize, out: &mut String) {
             }
             _ => {
                 let only = series.points.first().map(|point| quantity(point.value, &series.unit));
-                let why = series.cannot.as_deref().unwrap_or("fewer than two versions were weighed");
+                let why = words::not_compared(series);
                 let text = format!(
                     "{head}{}{}",
                     only.map_or(String::new(), |value| value + "  "),

@@ -192,6 +192,15 @@ pub(crate) fn overall_change(series: &Series, whole: &VersionEffect) -> Option<(
     Some((quantity(from, &series.unit), quantity(to, &series.unit), change))
 }
 
+/// Says why the last version of a series is not compared with the first.
+pub(crate) fn not_compared(series: &Series) -> &str {
+    let of_points = match series.points.len() {
+        0 | 1 => "fewer than two versions were weighed",
+        _ => "no version before the last one was weighed on its line of first parents",
+    };
+    series.cannot.as_deref().unwrap_or(of_points)
+}
+
 /// Whether a ratio is an improvement. Returns `None` if the ratio is 1.
 pub(crate) fn is_better(series: &Series, ratio: f64) -> Option<bool> {
     use scruple_core::metric::Better;
@@ -305,7 +314,8 @@ pub(crate) fn form(change: &Change) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::report::fixture::{bare, rich, unread};
+    use crate::history::report::ExplainedChange;
+    use crate::history::report::fixture::{JudgedHistory, bare, rich, unread};
     use crate::history::report::open_questions;
 
     #[test]
@@ -353,6 +363,33 @@ mod tests {
                 "parse allocated: can’t tell, because no version could be weighed twice.",
             ]
         );
+    }
+
+    #[test]
+    fn an_explanation_says_which_versions_it_calls_a_and_b() {
+        let made = rich();
+        let mut page = HistoryReport::of(&made.history, &made.judgement);
+        let at = made.history.versions[page.shown_events()[0].at].commit.clone();
+        let sides = format!("From 0123456789 (A) to {} (B): B is slower than A.", &at[..10]);
+        let (before, sentences) = ("0123456789abcdef".to_owned(), vec!["B is slower than A.".to_owned()]);
+        page.explained = vec![ExplainedChange { before, at, sentences, ..ExplainedChange::default() }];
+        assert!(page.html().contains(&sides), "{}", page.html());
+        assert!(page.markdown().contains(&sides), "{}", page.markdown());
+    }
+
+    #[test]
+    fn the_reason_why_the_ends_are_not_compared_counts_the_weighed_versions() {
+        let mut made = rich();
+        let series = &mut made.judgement.series[0];
+        (series.whole, series.cannot) = (None, None);
+        assert!(series.points.len() > 1);
+        let terminal = |made: &JudgedHistory| HistoryReport::of(&made.history, &made.judgement).terminal(200);
+        assert!(
+            terminal(&made)
+                .contains("no version before the last one was weighed on its line of first parents")
+        );
+        made.judgement.series[0].points.truncate(1);
+        assert!(terminal(&made).contains("fewer than two versions were weighed"));
     }
 
     #[test]
