@@ -102,7 +102,8 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
         "the two runs were not taken side by side: whatever else changed on the machine in between is part of the difference",
     );
     for (one, other) in [(left, right), (right, left)] {
-        let is_matched = |arm: &Arm| matched.iter().any(|(a, b)| std::ptr::eq(*a, arm) || std::ptr::eq(*b, arm));
+        let is_matched =
+            |arm: &Arm| matched.iter().any(|(a, b)| std::ptr::eq(*a, arm) || std::ptr::eq(*b, arm));
         let alone: Vec<&str> =
             one.arms_of(Role::Subject).filter(|arm| !is_matched(arm)).map(|arm| arm.name.as_str()).collect();
         if !alone.is_empty() {

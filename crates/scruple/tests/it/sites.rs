@@ -282,7 +282,9 @@ fn no_sampled_site_holds_more_than_the_whole_program() {
         let page = memory(&place, &words).json();
         let process = at(&page, "/processes/0");
         let number = |value: &Value| value.as_u64().expect("a number");
-        for figure in ["/at_peak/bytes", "/at_end/bytes", "/at_end/blocks", "/allocated/bytes", "/allocated/blocks"] {
+        for figure in
+            ["/at_peak/bytes", "/at_end/bytes", "/at_end/blocks", "/allocated/bytes", "/allocated/blocks"]
+        {
             let sites = at(process, "/sites").as_array().expect("sites");
             let of_sites: u64 = sites.iter().map(|site| number(at(site, figure))).sum();
             assert!(of_sites <= number(at(process, figure)), "{figure}: {page:#}");
@@ -293,7 +295,10 @@ fn no_sampled_site_holds_more_than_the_whole_program() {
     // Records are too small to be sampled at this distance.
     let text = memory(&place, &["--sites=sampled", "--sample-every=50000000", "--", "./app", "1000"]).stdout;
     assert!(text.contains("At most 150 kB were in use at one time"), "{text}");
-    assert!(text.contains("At the end 100 kB in 1,001 blocks were not freed; none of them was sampled."), "{text}");
+    assert!(
+        text.contains("At the end 100 kB in 1,001 blocks were not freed; none of them was sampled."),
+        "{text}"
+    );
 }
 
 #[test]

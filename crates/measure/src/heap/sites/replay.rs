@@ -102,10 +102,7 @@ fn kept(counted: u64, sum: u64) -> f64 {
 }
 
 fn share_of(whole: MemoryBlocks, (blocks, bytes): (f64, f64)) -> MemoryBlocks {
-    MemoryBlocks {
-        blocks: (whole.blocks as f64 * blocks) as u64,
-        bytes: (whole.bytes as f64 * bytes) as u64,
-    }
+    MemoryBlocks { blocks: (whole.blocks as f64 * blocks) as u64, bytes: (whole.bytes as f64 * bytes) as u64 }
 }
 
 /// The live bytes over time, of each of many equal intervals the largest.

@@ -364,7 +364,9 @@ fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
             false if arm.version.is_some() && is_alone(report, arm) => format!("{DIM}no counterpart{DIM:#}"),
             false if is_reference || arm.version.is_some() => format!("{DIM}reference{DIM:#}"),
             // The references are those of another run.
-            false if report.environments.is_some() && !report.judged.iter().any(|one| one.arm == arm.name) => {
+            false
+                if report.environments.is_some() && !report.judged.iter().any(|one| one.arm == arm.name) =>
+            {
                 format!("{DIM}no counterpart{DIM:#}")
             }
             _ => String::new(),
