@@ -9,7 +9,7 @@ use crate::limit::{Checked, Kept, Limit};
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::sorting;
+use crate::sorting::{self, SortedMap};
 use crate::subject::{Arm, Role};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Direction, Verdict};
@@ -143,6 +143,23 @@ fn subject<'a>(run: &'a Run, name: &str) -> Option<&'a Arm> {
 pub fn without_version(arm: &Arm) -> &str {
     let cut = arm.version.as_ref().and_then(|_| arm.name.rsplit_once(" @"));
     cut.map_or(arm.name.as_str(), |(name, _)| name)
+}
+
+/// The subjects that only one of several versions has, by version: nothing compares them.
+pub fn without_counterpart(run: &Run) -> SortedMap<&str, Vec<&str>> {
+    let named = run.arms_of(Role::Subject).filter_map(|arm| {
+        let version = arm.version.as_deref()?;
+        Some((version, arm.name.strip_suffix(version)?.strip_suffix(" @")?))
+    });
+    let named: Vec<(&str, &str)> = named.collect();
+    let mut found: SortedMap<&str, Vec<&str>> = SortedMap::new();
+    for (version, name) in &named {
+        let mut others = named.iter().filter(|(other, _)| other != version).peekable();
+        if others.peek().is_some() && !others.any(|(_, other)| other == name) {
+            found.entry(*version).or_default().push(*name);
+        }
+    }
+    found
 }
 
 /// Whether a metric decides, and what keeps one that would from it.

@@ -5,6 +5,7 @@ use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, title, verdict_words};
 use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::Estimate;
 use scruple_core::limit::{Kept, Limit};
 use scruple_core::metric::Quality;
@@ -109,6 +110,10 @@ impl GateSummary {
                 }
             }));
             remarks.extend(one.run.warnings.iter().filter(|one| one.code != SAME_BUILD).cloned());
+            remarks.extend(gate::without_counterpart(&one.run).iter().map(|(version, names)| Warning {
+                code: "not-in-both".to_owned(),
+                text: format!("not gated, because only {version} has it: {}", list_names(names)),
+            }));
             facts.push(fact(&one.run));
         }
         remarks.dedup();

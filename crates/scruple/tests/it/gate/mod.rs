@@ -438,7 +438,15 @@ fn suites_and_servers_are_gated_with_their_own_words() {
     let more = suite(r#"{"name":"zoo/ant","cost":5,"bytes":17}"#);
     assert_eq!(more.code, 1, "{}", more.exchange());
     assert!(more.stdout.contains("16 B → 17 B"), "{}", more.exchange());
-    assert_eq!(suite(r#"{"name":"zoo/ant","cost":9,"bytes":16}"#).code, 0);
+    let same = suite(r#"{"name":"zoo/ant","cost":9,"bytes":16}"#);
+    assert_eq!(same.code, 0);
+    assert!(!same.stdout.contains("not gated"), "{}", same.exchange());
+    let renamed = suite(r#"{"name":"zoo/bee","cost":9,"bytes":99}"#);
+    assert_eq!(renamed.code, 3, "{}", renamed.exchange());
+    for (version, case) in [("old", "ant"), ("new", "bee")] {
+        let remark = format!("! not gated, because only {version} has it: ‘zoo/{case}’");
+        assert!(renamed.stdout.contains(&remark), "{}", renamed.exchange());
+    }
     script(&place, &[("old", windows(200)), ("new", windows(260))]);
     let server = |words: &[&str]| {
         let all = [
