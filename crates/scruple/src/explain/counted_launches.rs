@@ -180,6 +180,12 @@ pub fn gather(
     };
     let names = jobs.map(|job| job.name.as_str());
     let totals_repeat = variation_of_totals == Some(0);
+    if longest > LONG
+        && effort.count == Count::Instructions
+        && let Some(language) = languages[0].filter(|_| languages[0] == languages[1])
+    {
+        interpreted::announce(language, longest);
+    }
     let script = match effort.count {
         Count::Instructions => interpreted::gather(names, languages, totals_repeat, most, &mut by_script)?,
         // What the interpreter counts is no memory.

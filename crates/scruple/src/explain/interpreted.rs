@@ -5,14 +5,17 @@ use super::variation;
 use crate::fault::Fault;
 use crate::inspect::single_launch::{ended, failure};
 use crate::profile::read::Kind;
+use crate::progress::Progress;
 use scruple_core::explain::Count;
 use scruple_core::metric::Pass;
+use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::launcher::Ending;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 /// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
@@ -80,6 +83,29 @@ pub fn gather(
         count: Count::Instructions,
         script: None,
     })))
+}
+
+/// Announces how long it takes to count the functions of both programs, if that is long. `longest` is the time that the
+/// longer program takes alone.
+pub fn announce(language: Language, longest: Duration) {
+    let Some((least, most)) = costs(language) else { return };
+    let time = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
+    Progress::new().say(&format!(
+        "the functions of {} are counted in a further launch of each: about {} to {}",
+        language.name(),
+        time(least),
+        time(most)
+    ));
+}
+
+/// How many times longer a program takes while its interpreter counts: the least for work in functions that are written
+/// in C, the most for arithmetic and short calls. Coverage of V8 takes a third more time than no coverage.
+fn costs(language: Language) -> Option<(f64, f64)> {
+    match language {
+        Language::Python => Some((8.0, 40.0)),
+        Language::Ruby | Language::Guile => Some((10.0, 120.0)),
+        Language::JavaScript => None,
+    }
 }
 
 /// How processes end without writing their counts.
