@@ -8,13 +8,13 @@ use super::remote_server::RemoteServer;
 use super::report::export::requests;
 use super::report::{export, page};
 use super::watchers::Watchers;
-use super::windows::passes;
 use super::windows::passes::InstrumentPass;
 use super::windows::{
     Division, Engine, LoadScript, Loader, Loading, Loads, ObservedServer, Pool, RateSearch, ScriptedLoader,
     ServerResults, TargetServer,
 };
 use super::windows::{add_yardstick, plan, rates, sides};
+use super::windows::{engine, passes};
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
@@ -366,9 +366,11 @@ impl LoadSetup<'_> {
         // A measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
-        let server = super::windows::started(side, self.observed.patience, &self.interrupted)?;
+        let mut server = super::windows::started(side, self.observed.patience, &self.interrupted)?;
         let progress = self.progress();
+        let mut loaded = false;
         let mut on_progress = |rate: f64, seen: &scruple_measure::load::LoadProgress| {
+            loaded = true;
             progress.pass(
                 &side.name,
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
@@ -384,8 +386,10 @@ impl LoadSetup<'_> {
         ));
         let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut on_progress);
         progress.clear();
+        let ended = engine::status(&mut server);
+        let known = loaded || server.is_some();
         drop(server);
-        let found = found.map_err(|error| Fault::program(format!("cannot load ‘{}’: {error}", side.name)))?;
+        let found = found.map_err(|error| engine::fault(&error, &side.name, ended, known))?;
         let mut arms: Vec<(f64, Arm, Vec<&LoadResult>)> = Vec::new();
         for tally in &found.tallies {
             let plan = Plan { pace: Pace::Open { rate: tally.rate, arrivals }, ..plan.clone() };
@@ -452,10 +456,7 @@ fn script(path: &Path) -> Result<LoadScript, Fault> {
 pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -> Result<Code, Fault> {
     for server in &loads.servers {
         if server.pool.gone && !args.judging.ignore_failure {
-            return Err(Fault::program(format!(
-                "the server ‘{}’ ended during the load: see above",
-                server.name
-            )));
+            return Err(Fault::program(engine::gone(&server.name, server.ended.as_deref())));
         }
     }
     if let Some(sought) = &loads.capacity {

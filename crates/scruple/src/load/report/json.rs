@@ -32,7 +32,7 @@ pub(crate) struct LoadJson<'a> {
 struct ServerView<'a> {
     arm: &'a str,
     #[serde(flatten)]
-    turns: TurnFields,
+    turns: TurnFields<'a>,
     #[serde(flatten)]
     requests: RequestsView<'a>,
     #[serde(flatten)]
@@ -47,11 +47,13 @@ struct ServerView<'a> {
 
 /// How long the server was loaded, and which turns count.
 #[derive(Serialize)]
-struct TurnFields {
+struct TurnFields<'a> {
     windows: usize,
     void: usize,
     valid: bool,
     gone: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<&'a str>,
     span: u64,
     behind: u64,
 }
@@ -296,6 +298,7 @@ fn server(server: &ServerResults) -> ServerView<'_> {
             behind: pool.behind,
         },
         requests: requests(pool),
+            ended: server.ended.as_deref(),
         times: TimesView {
             response: distribution(&pool.times.response),
             service: distribution(&pool.times.service),

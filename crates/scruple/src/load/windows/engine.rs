@@ -11,7 +11,7 @@ use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
 use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{
-    self, Address, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
+    self, Address, Ended, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
 };
 use std::cell::RefCell;
 use std::net::ToSocketAddrs;
@@ -208,10 +208,16 @@ impl Loader for Engine {
         let server = &mut self.servers[arm];
         let plan = Plan { requests: server.side.requests.clone(), ..plan.clone() };
         let turn = server.turn(&plan, &self.interrupted, progress);
-        let turn = turn.map_err(|error| {
-            let there = self.link.as_ref().and_then(|link| link.borrow_mut().status(arm));
-            fault(&error, server, there)
-        })?;
+        let known = server.loaded || server.started.is_some();
+        let mut ended = || {
+            let there = || self.link.as_ref().and_then(|link| link.borrow_mut().status(arm));
+            status(&mut server.started).or_else(there)
+        };
+        let turn = match turn {
+            Ok(turn) if turn.load.ended == Ended::ServerGone => Turn { ended: ended(), ..turn },
+            Ok(turn) => turn,
+            Err(error) => return Err(fault(&error, &server.side.name, ended(), known)),
+        };
         server.loaded = true;
         // Without the accounts of a turn, the cost of its requests is unknown.
         self.link.iter().try_for_each(|link| link.borrow().check())?;
@@ -247,7 +253,7 @@ impl RunningServer {
                 }
             };
             let load = session.turn(plan, interrupted, &mut on_event)?;
-            return Ok(Turn { load, costs: Vec::new() });
+            return Ok(Turn { load, costs: Vec::new(), ended: None });
         };
         let first = accounts.windows();
         // A plan without marks has one window, from the first request to the last answer.
@@ -270,16 +276,18 @@ impl RunningServer {
         }
         // A server that is gone is visible in the results of the load.
         drop(gone);
-        Ok(Turn { load, costs: accounts.costs_from(first) })
+        Ok(Turn { load, costs: accounts.costs_from(first), ended: None })
     }
 }
 
-/// Creates the error for the user. A started server that ended has failed; any other server is not available.
-/// `there` says how a server on another node has ended.
-fn fault(error: &LoadError, server: &mut RunningServer, there: Option<String>) -> Fault {
-    let ended =
-        server.started.as_mut().and_then(StartedServer::status).map(|status| status.to_string()).or(there);
-    let name = &server.side.name;
+/// Says how the process of a started server has ended; `None` while it runs.
+pub fn status(started: &mut Option<StartedServer>) -> Option<String> {
+    started.as_mut().and_then(StartedServer::status).map(|status| status.to_string())
+}
+
+/// Creates the error for the user. A server that was `known` before, because Scruple started or loaded it, has failed;
+/// any other server is not available. `ended` says how the server's process has ended, if it has.
+pub fn fault(error: &LoadError, name: &str, ended: Option<String>, known: bool) -> Fault {
     let message = match ended {
         Some(status) => format!("the server ‘{name}’ ended ({status}) while it was loaded: {error}"),
         None => format!("cannot load ‘{name}’: {error}"),
@@ -287,8 +295,21 @@ fn fault(error: &LoadError, server: &mut RunningServer, there: Option<String>) -
     let code = match error {
         LoadError::Interrupted => Code::Interrupted,
         LoadError::System(_) => Code::Internal,
-        _ if server.loaded || server.started.is_some() => Code::ProgramFailed,
+        _ if known => Code::ProgramFailed,
         _ => Code::Usage,
     };
     Fault { code, message }
+}
+
+/// Says that a server was gone at the end of a turn. `ended` says how its process ended, if that is known.
+pub fn gone(name: &str, ended: Option<&str>) -> String {
+    match ended {
+        Some(status) => format!(
+            "the server ‘{name}’ ended ({status}) while it was loaded; to see its output, start it yourself, and load it \
+             without a command after ‘--’"
+        ),
+        None => format!(
+            "the server ‘{name}’ accepted no more connections while it was loaded; its own log may say why"
+        ),
+    }
 }

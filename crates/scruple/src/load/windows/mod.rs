@@ -62,6 +62,8 @@ pub struct Turn {
     /// The cost of a request to the server in each window, by the key of the counter's metric; empty if the server's
     /// processes are not known.
     pub costs: Vec<Vec<(String, f64)>>,
+    /// How the server's process ended in the turn, if Scruple started it and it did.
+    pub ended: Option<String>,
 }
 
 /// The results of a load, for reports.
@@ -86,6 +88,8 @@ pub struct ServerResults {
     pub pool: Pool,
     /// The number of windows that the generator spoilt. Their latencies do not count, unless all windows are void.
     pub void: usize,
+    /// How the server's process ended under the load, if Scruple started it and it did.
+    pub ended: Option<String>,
     /// The cost sheet of the server, if its processes are known.
     pub sheet: Option<Sheet>,
     /// The allocations of a request from a separate pass, or why they are absent.
@@ -115,6 +119,7 @@ impl ServerResults {
             name: name.to_owned(),
             pool,
             void: 0,
+            ended: None,
             sheet: None,
             heap: None,
             runtime: None,
@@ -274,7 +279,8 @@ impl Loading {
                     None
                 }
             });
-            servers.push(ServerResults { void, sheet, ..ServerResults::of(&arm.name, pool) });
+            let ended = turns.iter().find_map(|(_, turn)| turn.ended.clone());
+            servers.push(ServerResults { void, ended, sheet, ..ServerResults::of(&arm.name, pool) });
         }
         lost.into_iter().for_each(|text| self.run.warn("cost-lost", text));
         self.add_parts(plan);

@@ -58,6 +58,8 @@ pub struct ScriptedWindow {
     doubts: Vec<Doubt>,
     /// Whether the server was gone at the end of the window.
     gone: bool,
+    /// How the server's process ended in the window.
+    ended: Option<String>,
 }
 
 /// A loader that plays a script.
@@ -99,7 +101,7 @@ impl Loader for ScriptedLoader {
         let map = MemoryMap::parse(&entry.smaps).map_err(Fault::usage)?;
         self.maps[arm].push(map);
         taken.push(sheet::Window { requests, elapsed: load.span, grown, memory });
-        Ok(Turn { load, costs: vec![costs] })
+        Ok(Turn { load, costs: vec![costs], ended: entry.ended.clone() })
     }
 
     fn sheets(&mut self) -> Vec<Option<Result<Sheet, String>>> {

@@ -363,11 +363,16 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     let mut gone = window(200);
     gone["gone"] = true.into();
     gone["failures"] = json!({"refused": 40});
-    script(&place, &[("new", vec![window(200), gone])]);
+    script(&place, &[("new", vec![window(200), gone.clone()])]);
     let answer = place.run(load(&["--json"]));
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert_eq!(at(&answer.json(), "/load/servers/0/windows"), 2);
-    assert!(answer.stderr.contains("ended during the load"), "{}", answer.exchange());
+    assert!(answer.stderr.contains("accepted no more connections"), "{}", answer.exchange());
+    gone["ended"] = "signal: 11 (SIGSEGV)".into();
+    script(&place, &[("new", vec![window(200), gone])]);
+    let answer = place.run(load(&["--json"]));
+    assert_eq!(at(&answer.json(), "/load/servers/0/ended"), "signal: 11 (SIGSEGV)");
+    assert!(answer.stderr.contains("‘new’ ended (signal: 11 (SIGSEGV))"), "{}", answer.exchange());
 }
 
 #[test]

@@ -282,11 +282,13 @@ fn a_server_that_ends_under_load_is_a_failed_program() {
         "300",
     ]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
-    assert!(
-        answer.stderr.contains("ended during the load") || answer.stderr.contains("ended (exit status: 7)"),
-        "{}",
-        answer.stderr
-    );
+    assert!(answer.stderr.contains("ended (exit status: 7) while it was loaded"), "{}", answer.stderr);
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let words = ["load", &url, "--slo", "errors<50%", "-d", "4s", "--", "python3", "server.py", &port, "300"];
+    let answer = place.run(words);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stderr.contains("ended (exit status: 7) while it was loaded"), "{}", answer.stderr);
 }
 
 #[test]
