@@ -29,6 +29,14 @@ pub struct Bounds {
     pub interval: Option<Interval>,
 }
 
+impl PerRequest {
+    /// The most that a request costs, if the cost is below resolution: the windows with more requests cost no more
+    /// than the others, so the fit gives no positive cost, but its interval does.
+    pub fn below_resolution(&self) -> Option<f64> {
+        self.each.interval.map(|interval| interval.high).filter(|high| self.each.value <= 0.0 && *high > 0.0)
+    }
+}
+
 impl Bounds {
     /// Multiplies both the value and the interval by `factor`.
     pub fn times(self, factor: f64) -> Bounds {

@@ -392,12 +392,16 @@ fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)]) -> CostRow
     }
 }
 
-/// Limits the cost to at least 0, since a counter only grows, though the regression may give a negative slope.
+/// Limits the cost to at least 0, since a counter only grows, though the regression may give a negative slope. Without
+/// an interval, a negative slope says nothing.
 fn at_least_nothing(row: &mut CostRow) {
     let Ok(cost) = &mut row.cost else { return };
     match cost.each.interval {
         Some(interval) if interval.high < 0.0 => {
             row.cost = Err("the server did more without requests than under load".to_owned());
+        }
+        None if cost.each.value < 0.0 => {
+            row.cost = Err("the window with more requests cost less than the other".to_owned());
         }
         _ => cost.each = cost.each.at_least(0.0),
     }

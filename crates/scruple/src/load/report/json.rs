@@ -180,6 +180,8 @@ struct CostView<'a> {
     quality: &'static str,
     source: &'a str,
     idle_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    below_resolution: Option<f64>,
     #[serde(flatten)]
     found: FoundOrAbsent<PerRequest>,
 }
@@ -432,6 +434,7 @@ fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
         idle_per_second: row.idle,
         found: match &row.cost {
             Ok(cost) => FoundOrAbsent::Found(*cost),
+        below_resolution: row.cost.as_ref().ok().and_then(PerRequest::below_resolution),
             Err(why) => FoundOrAbsent::Absent { absent: why.clone() },
         },
     })

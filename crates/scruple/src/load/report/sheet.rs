@@ -27,6 +27,7 @@ const MOST: usize = 15;
 pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut String) {
     let rate = match plan.rate() {
         Some(_) => pace(plan),
+        None if server.pool.counts.answered == 0 => "closed loop, every request failed".to_owned(),
         None => format!("closed loop, {}/s", grouped(server.pool.rate())),
     };
     let heap = server.heap.as_ref().and_then(|heap| heap.as_ref().ok());
@@ -180,6 +181,14 @@ pub(super) fn paused(pauses: &Pauses) -> String {
     )
 }
 
+/// Returns the cost of a request. If it is below resolution, that is its upper end.
+pub(super) fn cost_of_each(row: &CostRow, cost: &PerRequest) -> String {
+    match cost.below_resolution() {
+        Some(most) => format!("< {}", quantity(most, &row.unit)),
+        None => quantity(cost.each.value, &row.unit),
+    }
+}
+
 /// Whether a counter never changed, so that a request has no cost in it.
 pub(super) fn is_nothing(row: &CostRow) -> bool {
     row.cost.as_ref().is_ok_and(|cost| cost.each.value == 0.0 && cost.fixed.value == 0.0)
@@ -194,8 +203,7 @@ fn sheet(rows: &[&CostRow], width: usize, out: &mut String) {
         }
     }
     let name = known.iter().map(|(_, title, _)| title.width()).max().unwrap_or(0);
-    let mut cells: Vec<String> =
-        known.iter().map(|(row, _, cost)| quantity(cost.each.value, &row.unit)).collect();
+    let mut cells: Vec<String> = known.iter().map(|(row, _, cost)| cost_of_each(row, cost)).collect();
     on_points(&mut cells);
     for ((row, title, cost), cell) in known.iter().zip(cells) {
         let _ = writeln!(out, "    {}  {cell}  {DIM}{}{DIM:#}", fit(title, name), details(row, cost));
@@ -206,7 +214,10 @@ fn sheet(rows: &[&CostRow], width: usize, out: &mut String) {
 }
 
 fn details(row: &CostRow, cost: &PerRequest) -> String {
-    let mut parts = vec![interval(&cost.each, &row.unit).trim_start().to_owned()];
+    let mut parts = vec![match cost.below_resolution() {
+        Some(_) => "below resolution".to_owned(),
+        None => interval(&cost.each, &row.unit).trim_start().to_owned(),
+    }];
     if cost.fixed.is_certain() && cost.fixed.value > 0.0 {
         parts.push(format!("and {} per window", quantity(cost.fixed.value, &row.unit)));
     }

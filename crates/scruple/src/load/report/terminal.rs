@@ -54,8 +54,10 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
         .filter(|(_, latencies)| latencies.count() > 0)
         .collect();
     table(&rows, &mut out);
-    for server in &loads.servers {
-        out.push('\n');
+    for (index, server) in loads.servers.iter().enumerate() {
+        if index > 0 || !rows.is_empty() {
+            out.push('\n');
+        }
         one(server, loads, width, &mut out);
     }
     out.push('\n');
@@ -221,6 +223,9 @@ fn quantiles(rows: &[(String, Latencies)]) -> Vec<(&'static str, f64)> {
 
 /// Writes distributions with one row each, aligned on their decimal points.
 fn table(rows: &[(String, Latencies)], out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
     let name = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
     let mut columns: Vec<Vec<String>> = Vec::new();
     for (title, q) in quantiles(rows) {

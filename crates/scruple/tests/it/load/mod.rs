@@ -1,5 +1,6 @@
 //! Loads that are replayed from a script, so that every byte of an answer is known.
 
+mod costs;
 mod delayed;
 mod exports;
 mod memory;

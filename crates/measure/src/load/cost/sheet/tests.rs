@@ -50,6 +50,15 @@ fn no_end_of_a_request_s_cost_is_below_nothing() {
     let each = sheet.rows[0].cost.as_ref().expect("a cost").each;
     let interval = each.interval.expect("four windows");
     assert!(each.value == 0.0 && interval.low == 0.0 && interval.high > 0.0, "{each:?}");
+    let below = |sheet: &Sheet| sheet.rows[0].cost.as_ref().expect("a cost").below_resolution();
+    assert_eq!(below(&sheet), Some(interval.high), "the fit gives no cost, and only its upper end is known");
+    let sheet = Sheet::of(&known, windows([1000.0, 3100.0, 2000.0, 4000.0]), &[], maps());
+    assert_eq!(below(&sheet), None, "{sheet:?}");
+    let sheet = Sheet::of(&known, windows([0.0; 4]), &[], maps());
+    assert_eq!(below(&sheet), None, "the counter never changed");
+    let two = windows([5000.0, 4000.0, 9000.0, 4500.0])[..2].to_vec();
+    let sheet = Sheet::of(&known, two, &[], maps());
+    assert!(sheet.rows[0].cost.as_ref().is_err_and(|why| why.contains("cost less")), "{sheet:?}");
     let sheet = Sheet::of(&known, windows([9000.0, 7000.1, 8000.0, 6000.0]), &[], maps());
     assert!(sheet.rows[0].cost.as_ref().is_err_and(|why| why.contains("without requests")), "{sheet:?}");
 }

@@ -1,7 +1,7 @@
 //! The costs of a request as a table that can be sorted, and sentences about them.
 
 use super::super::memory_map;
-use super::super::sheet::{counted, grown, interval, is_nothing, paused, title};
+use super::super::sheet::{cost_of_each, counted, grown, interval, is_nothing, paused, title};
 use super::of_server;
 use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::{
@@ -131,7 +131,7 @@ fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
     let Some(row) = row else { return vec![Cell::text("–"); 2 + more] };
     let mut cells = match &row.cost {
         Ok(cost) => {
-            let value = Cell::text(quantity(cost.each.value, &row.unit));
+            let value = Cell::text(cost_of_each(row, cost));
             let ends = Cell::text(interval(&cost.each, &row.unit).trim());
             let window = match cost.fixed.is_certain() && cost.fixed.value > 0.0 {
                 true => quantity(cost.fixed.value, &row.unit),
