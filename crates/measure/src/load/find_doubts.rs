@@ -152,13 +152,21 @@ fn time(nanoseconds: f64) -> String {
 fn starved(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let share = result.generator.starved();
     (share > 0.05).then(|| {
-        let text = format!(
-            "the generator waited for a core {:.0} % of the time and was preempted {} times: other programs compete with it",
-            share * 100.0,
-            result.generator.preempted
-        );
+        let text = waits(share, result.generator.preempted);
         Doubt::new("generator-starved", share > 0.2 && plan.rate().is_none(), text)
     })
+}
+
+fn waits(share: f64, preempted: u64) -> String {
+    let preempted = match preempted {
+        0 => String::new(),
+        1 => " and was preempted once".to_owned(),
+        n => format!(" and was preempted {} times", grouped(n as f64)),
+    };
+    format!(
+        "the generator waited for a core {:.0} % of the time{preempted}: other programs compete with it",
+        share * 100.0
+    )
 }
 
 fn ended(result: &LoadResult) -> Option<Doubt> {
@@ -222,4 +230,18 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
         );
         Doubt::new("server-closes", false, text)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_is_preempted_once_or_several_times() {
+        let rest = ": other programs compete with it";
+        let waited = "the generator waited for a core 12 % of the time";
+        assert_eq!(waits(0.12, 0), format!("{waited}{rest}"));
+        assert_eq!(waits(0.12, 1), format!("{waited} and was preempted once{rest}"));
+        assert_eq!(waits(0.12, 1200), format!("{waited} and was preempted 1,200 times{rest}"));
+    }
 }

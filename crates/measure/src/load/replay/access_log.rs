@@ -77,7 +77,7 @@ pub fn access_log(text: &str) -> Result<RequestFileContent, String> {
     }
     if without > 0 {
         let what = times(without, "request", "requests");
-        notes.push(format!("{what} had content, which a log does not keep: they are sent without"));
+        notes.push(format!("{what} had content, which a log does not keep and which is not sent"));
     }
     Ok(replayed(all, notes))
 }
