@@ -10,6 +10,7 @@
 //! not used: slow requests come in groups, so most measurements show too few of them.
 
 mod fit;
+mod late;
 mod limits;
 
 use crate::stats::Interval;
@@ -61,6 +62,9 @@ pub struct Measurement {
     pub kept_up: bool,
     /// For each limit, the counts in each stretch of time.
     pub counts: Vec<Vec<LimitCount>>,
+    /// The share of requests, from 0 to 1, with which the generator was late although server and generator share a
+    /// machine. What keeps the generator from its core then also keeps the server from it.
+    pub late: f64,
 }
 
 /// The counts for one limit in one stretch of time.
@@ -100,6 +104,7 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     search: KneeSearch,
+    limits: Vec<RateLimit>,
     /// The share of requests that each limit allows beyond it; `None` where none is allowed.
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
@@ -129,6 +134,10 @@ pub struct KneeInterval {
     pub settled: bool,
     /// Whether the search ended because several measurements in a row were void.
     pub void: bool,
+    /// The share of requests, from 0 to 1, with which the generator was late in the measurements that were bad or void,
+    /// if that is so much that the machine may be the limit and not the server. The upper end is then not known, and
+    /// the lower end is the highest rate that was mostly good.
+    pub late: Option<f64>,
 }
 
 /// The number of void measurements in a row that ends a search. Other work on the machine may spoil every other
@@ -158,7 +167,8 @@ impl Knee {
     /// Starts a search for the highest rate at which the server keeps the limits of `slo`.
     pub fn new(search: KneeSearch, slo: &Slo) -> Knee {
         let allowed = slo.limits.iter().map(RateLimit::allowed).collect();
-        Knee { search, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
+        let limits = slo.limits.clone();
+        Knee { search, limits, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
     }
 
     /// The tallies so far, in increasing order of the rate.
@@ -168,6 +178,18 @@ impl Knee {
 
     /// The result if the search ends now.
     pub fn result_if_ended(&self) -> KneeInterval {
+        self.unless_late(self.interval())
+    }
+
+    /// The next action; it stays the same until a measurement is reported.
+    pub fn next(&self) -> Next {
+        match self.next_if_punctual() {
+            Next::Found(found) => Next::Found(self.unless_late(found)),
+            measure @ Next::Measure(_) => measure,
+        }
+    }
+
+    fn interval(&self) -> KneeInterval {
         let (good, bad) = self.sure();
         let smooth = self.crossing(self.guess());
         let interval = smooth.and_then(|crossing| crossing.interval);
@@ -183,12 +205,12 @@ impl Knee {
             high,
             settled: false,
             void: self.void_in_a_row >= MOST_VOID,
+            late: None,
         }
     }
 
-    /// The next action; it stays the same until a measurement is reported.
-    pub fn next(&self) -> Next {
-        let over = |settled| Next::Found(KneeInterval { settled, ..self.result_if_ended() });
+    fn next_if_punctual(&self) -> Next {
+        let over = |settled| Next::Found(KneeInterval { settled, ..self.interval() });
         if self.measurements.len() as u32 >= self.search.steps || self.void_in_a_row >= MOST_VOID {
             return over(false);
         }
@@ -196,7 +218,7 @@ impl Knee {
             (None, None) => return Next::Measure(self.search.from.min(self.search.most)),
             (Some(good), None) if good >= self.search.most => {
                 let settled = self.measured(good) >= self.search.repeats;
-                let found = KneeInterval { low: Some(good), high: None, settled, ..self.result_if_ended() };
+                let found = KneeInterval { low: Some(good), high: None, settled, ..self.interval() };
                 return if settled { Next::Found(found) } else { Next::Measure(good) };
             }
             (Some(good), None) => return Next::Measure((good * 2.0).min(self.search.most)),
@@ -210,7 +232,7 @@ impl Knee {
         }
         match self.crossing((good * bad).sqrt()) {
             Some(crossing) => {
-                if self.narrow(self.result_if_ended()) {
+                if self.narrow(self.interval()) {
                     return over(true);
                 }
                 Next::Measure(self.next_rate_near(&crossing))
@@ -248,8 +270,7 @@ impl Knee {
         let clear = |rate: f64| self.tallies.iter().any(|t| t.rate == rate && (t.good == 0 || t.bad == 0));
         let by_the_server = self.not_void().filter(|m| m.rate == bad).all(|m| self.is_bad_without_delays(m));
         if of_good.min(of_bad) >= self.search.repeats && clear(good) && clear(bad) && by_the_server {
-            let settled =
-                KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.result_if_ended() };
+            let settled = KneeInterval { low: Some(good), high: Some(bad), settled: true, ..self.interval() };
             return Next::Found(settled);
         }
         // Both ends are measured in turn, so that a lasting disturbance does not affect only one of them.

@@ -110,7 +110,7 @@ fn a_rate_that_only_delays_of_the_generator_make_bad_does_not_end_a_search() {
         let beyond = if rate > 200.0 { 12.5 } else { 0.0 };
         let outcome = if rate > 200.0 { RateOutcome::Bad } else { RateOutcome::Good };
         let count = LimitCount { requests: 250.0, beyond, least: 0.0 };
-        Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]] }
+        Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]], late: 0.0 }
     });
     assert!(!found.settled && found.low.is_some_and(|low| low <= 200.0) && found.high.is_none(), "{found:?}");
 }
@@ -131,7 +131,7 @@ fn the_truths_of_the_other_tests_are_those_of_the_simulated_queues() {
 fn sharp(rate: f64, capacity: f64) -> Measurement {
     let kept_up = rate <= capacity;
     let outcome = if kept_up { RateOutcome::Good } else { RateOutcome::Bad };
-    Measurement { rate, outcome, kept_up, counts: vec![vec![LimitCount::of(250.0, 0.0); 8]] }
+    Measurement { rate, outcome, kept_up, counts: vec![vec![LimitCount::of(250.0, 0.0); 8]], late: 0.0 }
 }
 
 fn find(search: KneeSearch, mut server: impl FnMut(f64) -> Measurement) -> (KneeInterval, usize) {
@@ -177,6 +177,33 @@ fn void_measurements_are_repeated_and_then_end_it() {
     let (found, steps) =
         find(KneeSearch::default(), |rate| Measurement { outcome: RateOutcome::Void, ..sharp(rate, 500.0) });
     assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 8));
+}
+
+/// A server on a machine so busy that it and the generator wait for a core at any rate: every other measurement breaks
+/// the limit, whatever the rate.
+#[test]
+fn a_machine_that_keeps_the_generator_from_its_core_says_no_highest_rate_of_the_server() {
+    let busy = |late: f64| {
+        let mut taken = 0;
+        find(KneeSearch { most: 8_000.0, ..KneeSearch::default() }, |rate| {
+            taken += 1;
+            let capacity = if rate > 600.0 && taken % 2 == 0 { 0.0 } else { 1e9 };
+            Measurement { late, ..sharp(rate, capacity) }
+        })
+        .0
+    };
+    let punctual = busy(0.0);
+    assert!(punctual.late.is_none() && punctual.high.is_some(), "{punctual:?}");
+    let late = busy(0.04);
+    assert_eq!((late.estimate, late.high, late.settled), (None, None, false), "{late:?}");
+    assert!(late.late.is_some_and(|share| (share - 0.04).abs() < 1e-9), "{late:?}");
+    assert!(late.low >= punctual.low && late.low.is_some(), "{late:?} {punctual:?}");
+    // The highest rate allowed was kept each time: no lateness makes it less.
+    let (found, _) = find(KneeSearch { most: 5_000.0, ..KneeSearch::default() }, |rate| Measurement {
+        late: 0.04,
+        ..sharp(rate, 1e9)
+    });
+    assert_eq!((found.low, found.settled, found.late), (Some(5_000.0), true, None));
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct Capacity {
     pub points: Vec<RatePoint>,
     /// Whether the user interrupted the search.
     pub interrupted: bool,
+    /// How late the generator may be with a request without counting as late.
+    pub lateness: Duration,
 }
 
 /// One measurement of a search.
@@ -35,6 +37,8 @@ pub struct RatePoint {
     pub broken: Vec<String>,
     /// The response times from which the outcome follows: those of the parts in which the generator was punctual.
     pub response: Latencies,
+    /// The share of requests with which the generator was late; 0 if the server is on another machine.
+    pub late: f64,
     /// The complete result of the load.
     pub load: LoadResult,
 }
@@ -107,12 +111,15 @@ pub fn capacity(
             break knee.result_if_ended();
         }
         let (measurement, broken, response) = judge(slo, rate, lateness, &load);
+        // What delays the generator says nothing about a server on another machine.
+        let late = if target.is_local() { measurement.late } else { 0.0 };
+        let measurement = Measurement { late, ..measurement };
         let outcome = measurement.outcome;
         knee.report(measurement);
-        points.push(RatePoint { rate, outcome, broken, response, load });
+        points.push(RatePoint { rate, outcome, broken, response, late, load });
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
-    Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted })
+    Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted, lateness })
 }
 
 /// The length of a measurement at this rate: the plan's duration, or longer where it would contain fewer than 2000
@@ -148,11 +155,15 @@ fn judge(
         let stretches = parts.chunks(parts.len().div_ceil(STRETCHES).max(1));
         stretches.map(|parts| count(limit, parts)).collect()
     });
+    // All parts count here, also those that are left out because the generator was late.
+    let noticed = &RunPart::join_parts(load.counted()).times.lateness;
+    let late = noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64;
     let measurement = Measurement {
         rate,
         outcome: slo.outcome(&seen, spoilt),
         kept_up: seen.kept_up(),
         counts: counts.collect(),
+        late,
     };
     (measurement, broken, whole.times.response)
 }
@@ -225,6 +236,7 @@ mod tests {
         let slo = Slo::parse("p99<50ms").expect("valid");
         let (measurement, broken, response) = judge(&slo, 100.0, Duration::from_millis(5), &load);
         assert_eq!((measurement.outcome, broken.len()), (RateOutcome::Good, 0));
+        assert!((measurement.late - 0.25).abs() < 1e-9, "{measurement:?}");
         assert!(response.quantile(0.99) < Some(3 * MS), "{:?}", response.quantile(0.99));
         assert_eq!(response.count(), 300);
     }

@@ -243,6 +243,7 @@ struct RateFields<'a> {
     p50: Option<u64>,
     p99: Option<u64>,
     generator_busy: f64,
+    generator_late: f64,
 }
 
 fn pair(bounds: Bounds) -> Option<[f64; 2]> {
@@ -275,6 +276,7 @@ pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
                     p50: point.response.quantile(0.5),
                     p99: point.response.quantile(0.99),
                     generator_busy: point.load.generator.busy(),
+                    generator_late: point.late,
                 })
                 .collect(),
         }),
@@ -296,11 +298,11 @@ fn server(server: &ServerResults) -> ServerView<'_> {
             void: server.void,
             valid: server.void == 0 && !pool.doubts.iter().any(|(doubt, _)| doubt.voids),
             gone: pool.gone,
+            ended: server.ended.as_deref(),
             span: pool.span,
             behind: pool.behind,
         },
         requests: requests(pool),
-            ended: server.ended.as_deref(),
         times: TimesView {
             response: distribution(&pool.times.response),
             service: distribution(&pool.times.service),
@@ -432,9 +434,9 @@ fn sheet_costs(sheet: &Sheet) -> impl Iterator<Item = CostView<'_>> {
         quality: row.quality.word(),
         source: &row.source,
         idle_per_second: row.idle,
+        below_resolution: row.cost.as_ref().ok().and_then(PerRequest::below_resolution),
         found: match &row.cost {
             Ok(cost) => FoundOrAbsent::Found(*cost),
-        below_resolution: row.cost.as_ref().ok().and_then(PerRequest::below_resolution),
             Err(why) => FoundOrAbsent::Absent { absent: why.clone() },
         },
     })

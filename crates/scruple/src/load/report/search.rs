@@ -5,7 +5,7 @@ use crate::render::Report;
 use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
-use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Plan, RatePoint, measurement};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,7 +13,6 @@ use unicode_width::UnicodeWidthStr;
 
 /// Writes the search for the highest rate: the answer, and the latency at each rate.
 pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, width: usize) -> String {
-    let found = &sought.found.found;
     let mut out = String::new();
     let steps = sought.found.points.len();
     let head = format!(
@@ -47,20 +46,41 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
         let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
-    if found.void {
-        let text = "several measurements in a row were void, because the generator was late: give it a separate core";
+    for text in remarks(sought) {
         let _ =
-            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
-    } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
-        let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
-        let _ =
-            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)).replace('\n', "\n  "));
-    }
-    let void = sought.found.points.iter().filter(|point| point.outcome == RateOutcome::Void).count();
-    if void > 0 {
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {void} of {steps} measurements were void and are ignored");
+            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(&text, width.saturating_sub(2)).replace('\n', "\n  "));
     }
     out
+}
+
+/// Says why the search found no more, and what to do about it.
+fn remarks(sought: &RateSearch) -> Vec<String> {
+    let found = &sought.found.found;
+    let mut remarks = Vec::new();
+    if let Some(late) = found.late {
+        remarks.push(format!(
+            "the generator was more than {} late with {} of the requests of the measurements that broke a limit or were \
+             void, so the server, on the same machine, may have waited for a core as well. Search when the machine is less \
+             busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
+            quantity(sought.found.lateness.as_nanos() as f64, &Unit::Nanoseconds),
+            share(late)
+        ));
+    } else if found.void {
+        let text = "several measurements in a row were void, because the generator was late: give it a core of its own \
+                    (--threads 1@CORE) or a real-time priority (--priority)";
+        remarks.push(text.to_owned());
+    } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
+        let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
+        remarks.push(text.to_owned());
+    }
+    let (void, steps) = (
+        sought.found.points.iter().filter(|point| point.outcome == RateOutcome::Void).count(),
+        sought.found.points.len(),
+    );
+    if void > 0 {
+        remarks.push(format!("{void} of {steps} measurements were void and are ignored"));
+    }
+    remarks
 }
 
 /// Says how long the measurements were planned to be: at low rates, longer than the plan.
@@ -127,6 +147,16 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
         false => format!("{limits} is broken"),
     };
     match (found.low, found.high) {
+        (low, _) if found.late.is_some() => {
+            let kept = match low {
+                Some(low) => format!("{limits} is kept at {}", rate(low)),
+                None => format!("No rate is known to keep {limits}"),
+            };
+            format!(
+                "{kept}. Whether the server sustains more is not known: the generator itself was late, so the machine may \
+                 be the limit."
+            )
+        }
         (Some(low), Some(high)) => format!(
             "The highest rate that keeps {limits} lies between {} and {}{}{}.",
             rate(low),
@@ -151,13 +181,53 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_measure::load::Capacity;
+
+    #[test]
+    fn a_late_generator_is_said_with_what_to_do() {
+        let found = KneeInterval {
+            estimate: None,
+            low: None,
+            high: None,
+            settled: false,
+            void: false,
+            late: Some(0.157),
+        };
+        let of = |found| {
+            let lateness = Duration::from_millis(5);
+            let found =
+                Capacity { found, tallies: Vec::new(), points: Vec::new(), interrupted: false, lateness };
+            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }).join("\n")
+        };
+        let text = of(found);
+        assert!(text.contains("more than 5.00 ms late with 16 % of the requests"), "{text}");
+        assert!(text.contains("Search when the machine is less busy"), "{text}");
+        let text = of(KneeInterval { late: None, high: Some(700.0), ..found });
+        assert!(text.contains("--margin") && !text.contains("late"), "{text}");
+    }
 
     #[test]
     fn an_end_of_the_search_is_named_only_if_the_answer_lies_there() {
         let of = |low, high, rates: &[f64]| {
-            let found = KneeInterval { estimate: None, low, high, settled: false, void: false };
+            let found = KneeInterval { estimate: None, low, high, settled: false, void: false, late: None };
             sentence("p99<20ms", &found, rates, false)
         };
+        let late = |low| KneeInterval {
+            estimate: None,
+            low,
+            high: None,
+            settled: false,
+            void: true,
+            late: Some(0.04),
+        };
+        let text = sentence("p99<20ms", &late(Some(667.0)), &[500.0, 624.0, 667.0, 800.0], false);
+        assert_eq!(
+            text,
+            "p99<20ms is kept at 667 requests/s. Whether the server sustains more is not known: the generator itself was \
+             late, so the machine may be the limit."
+        );
+        let text = sentence("p99<20ms", &late(None), &[500.0], false);
+        assert!(text.starts_with("No rate is known to keep p99<20ms."), "{text}");
         assert!(of(None, Some(711.0), &[711.0, 800.0]).contains("711 requests/s, the lowest rate"));
         let text = of(None, Some(711.0), &[100.0, 711.0]);
         assert_eq!(

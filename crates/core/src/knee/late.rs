@@ -1,0 +1,30 @@
+//! What a search does not know because the generator was late.
+
+use super::{Knee, KneeInterval, Measure, RateLimit, RateOutcome};
+
+/// The share of requests with which a generator may be late, where no limit on a quantile says it.
+const MOST_LATE: f64 = 0.01;
+
+impl Knee {
+    /// Withdraws what a late generator leaves unknown: which rate is too high for the server.
+    pub(super) fn unless_late(&self, found: KneeInterval) -> KneeInterval {
+        let reached_the_most = found.low.is_some_and(|low| low >= self.search.most);
+        let Some(late) = self.late().filter(|_| !reached_the_most) else { return found };
+        let mostly_good = self.tallies.iter().rev().find(|tally| tally.good > tally.bad);
+        let low = mostly_good.map(|tally| tally.rate);
+        KneeInterval { estimate: None, low, high: None, settled: false, late: Some(late), ..found }
+    }
+
+    /// The share of requests with which the generator was late in measurements that were not good, if it is more than
+    /// the limits allow: the generator, which needs its core only for moments, would not keep them either.
+    fn late(&self) -> Option<f64> {
+        let of_quantile = |limit: &RateLimit| match limit.of {
+            Measure::Quantile(_) => limit.allowed(),
+            Measure::Mean | Measure::Max | Measure::Errors => None,
+        };
+        let allowed = self.limits.iter().filter_map(of_quantile).min_by(f64::total_cmp).unwrap_or(MOST_LATE);
+        let spoilt = || self.measurements.iter().filter(|m| m.outcome != RateOutcome::Good);
+        let late = spoilt().map(|m| m.late).sum::<f64>() / spoilt().count() as f64;
+        (late > allowed).then_some(late)
+    }
+}
