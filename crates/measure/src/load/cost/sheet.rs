@@ -138,6 +138,8 @@ pub struct ServerWindows {
     before: Option<WindowStart>,
     known: Vec<Reading>,
     unseen: UnseenThreads,
+    /// The language runtime that collected the heap before the first window. A server that has ended says nothing.
+    collected_by: Option<String>,
 }
 
 impl ServerWindows {
@@ -155,6 +157,7 @@ impl ServerWindows {
             before: None,
             known: Vec::new(),
             unseen: UnseenThreads::default(),
+            collected_by: tree.collected_by(),
         })
     }
 
@@ -284,7 +287,7 @@ impl ServerWindows {
         let threads_unknown = self.unseen.too_much();
         let map_after = self.tree.memory_map();
         let maps = (self.map_before.unwrap_or_else(|| map_after.clone()), map_after);
-        let collected_by = self.tree.collected_by();
+        let collected_by = self.tree.collected_by().or(self.collected_by);
         SheetInput {
             known: self.known,
             windows: self.windows,

@@ -96,6 +96,7 @@ fn watched(unseen: u64) -> ServerWindows {
         before: None,
         known: ["time.cpu", "time.wait"].map(reading).to_vec(),
         unseen: UnseenThreads::default(),
+        collected_by: None,
     };
     for (requests, seconds) in [(100, 2.0), (300, 1.0), (200, 4.0), (400, 1.0)] {
         let cpu = 5000.0 * requests as f64;
@@ -133,6 +134,16 @@ fn waits_of_threads_that_nobody_saw_are_absent_from_windows_and_sheets_also_on_a
     let sheet = serde_json::from_str::<SheetInput>(&sheet_input).expect("the same").sheet();
     assert!(sheet.rows[0].cost.is_ok());
     assert!(sheet.rows[1].cost.as_ref().is_err_and(|why| why.contains("began and ended")), "{sheet:?}");
+}
+
+/// A collected heap that grows is no leak yet, also if the server has ended under the load. This process, like one that
+/// has ended, has no runtime.
+#[test]
+fn the_runtime_of_a_server_is_known_after_its_end() {
+    let mut watch = watched(0);
+    assert_eq!(watch.clone().sheet_input().collected_by, None);
+    watch.collected_by = Some("node".to_owned());
+    assert_eq!(watch.sheet_input().collected_by.as_deref(), Some("node"));
 }
 
 #[test]
