@@ -334,8 +334,8 @@ fn the_capacity_of_a_server_is_found() {
         .expect("a search");
     match capacity.found.high {
         Some(bad) => assert!(bad < 1_500.0, "{:?}", capacity.found),
-        // On a busy machine several measurements in succession may be void.
-        None => assert!(capacity.found.void, "{:?}", capacity.found),
+        // On a busy machine several measurements in succession may be void, or the generator is late.
+        None => assert!(capacity.found.void || capacity.found.late.is_some(), "{:?}", capacity.found),
     }
     if let Some(good) = capacity.found.low {
         assert!(good <= 510.0, "{:?}", capacity.found);
