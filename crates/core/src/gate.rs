@@ -149,7 +149,8 @@ pub fn without_version(arm: &Arm) -> &str {
 pub fn without_counterpart(run: &Run) -> SortedMap<&str, Vec<&str>> {
     let named = run.arms_of(Role::Subject).filter_map(|arm| {
         let version = arm.version.as_deref()?;
-        Some((version, arm.name.strip_suffix(version)?.strip_suffix(" @")?))
+        let name = without_version(arm);
+        (name != arm.name).then_some((version, name))
     });
     let named: Vec<(&str, &str)> = named.collect();
     let mut found: SortedMap<&str, Vec<&str>> = SortedMap::new();

@@ -104,7 +104,8 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     search: KneeSearch,
-    limits: Vec<RateLimit>,
+    /// The share of requests with which the generator may be late.
+    most_late: f64,
     /// The share of requests that each limit allows beyond it; `None` where none is allowed.
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
@@ -167,8 +168,8 @@ impl Knee {
     /// Starts a search for the highest rate at which the server keeps the limits of `slo`.
     pub fn new(search: KneeSearch, slo: &Slo) -> Knee {
         let allowed = slo.limits.iter().map(RateLimit::allowed).collect();
-        let limits = slo.limits.clone();
-        Knee { search, limits, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
+        let most_late = late::most_late(slo);
+        Knee { search, most_late, allowed, measurements: Vec::new(), tallies: Vec::new(), void_in_a_row: 0 }
     }
 
     /// The tallies so far, in increasing order of the rate.

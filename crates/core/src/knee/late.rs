@@ -1,9 +1,18 @@
 //! What a search does not know because the generator was late.
 
-use super::{Knee, KneeInterval, Measure, RateLimit, RateOutcome};
+use super::{Knee, KneeInterval, Measure, RateLimit, RateOutcome, Slo};
 
 /// The share of requests with which a generator may be late, where no limit on a quantile says it.
 const MOST_LATE: f64 = 0.01;
+
+/// The share of requests with which the generator may be late: what the strictest limit on a quantile allows.
+pub(super) fn most_late(slo: &Slo) -> f64 {
+    let of_quantile = |limit: &RateLimit| match limit.of {
+        Measure::Quantile(_) => limit.allowed(),
+        Measure::Mean | Measure::Max | Measure::Errors => None,
+    };
+    slo.limits.iter().filter_map(of_quantile).min_by(f64::total_cmp).unwrap_or(MOST_LATE)
+}
 
 impl Knee {
     /// Withdraws what a late generator leaves unknown: which rate is too high for the server.
@@ -18,13 +27,8 @@ impl Knee {
     /// The share of requests with which the generator was late in measurements that were not good, if it is more than
     /// the limits allow: the generator, which needs its core only for moments, would not keep them either.
     fn late(&self) -> Option<f64> {
-        let of_quantile = |limit: &RateLimit| match limit.of {
-            Measure::Quantile(_) => limit.allowed(),
-            Measure::Mean | Measure::Max | Measure::Errors => None,
-        };
-        let allowed = self.limits.iter().filter_map(of_quantile).min_by(f64::total_cmp).unwrap_or(MOST_LATE);
         let spoilt = || self.measurements.iter().filter(|m| m.outcome != RateOutcome::Good);
         let late = spoilt().map(|m| m.late).sum::<f64>() / spoilt().count() as f64;
-        (late > allowed).then_some(late)
+        (late > self.most_late).then_some(late)
     }
 }

@@ -172,7 +172,9 @@ pub fn gather(
     remarks.extend(remark_of_leftovers(&leftovers));
     files.iter().try_for_each(ProgramFile::require_same)?;
     name_stripped(&mut sides);
-    let languages = [&sides[0][0], &sides[1][0]].map(interpreters::language);
+    // What the interpreter counts is no memory.
+    let language = interpreters::common_language([&sides[0][0], &sides[1][0]])
+        .filter(|_| effort.count == Count::Instructions);
     let mut by_script = |language| {
         both.run(false, |_, commands, job, _| {
             interpreted::counted(language, job, commands, work, effort.strict)
@@ -180,17 +182,12 @@ pub fn gather(
     };
     let names = jobs.map(|job| job.name.as_str());
     let totals_repeat = variation_of_totals == Some(0);
-    if longest > LONG
-        && effort.count == Count::Instructions
-        && let Some(language) = languages[0].filter(|_| languages[0] == languages[1])
-    {
+    if let Some(language) = language.filter(|_| longest > LONG) {
         interpreted::announce(language, longest);
     }
-    let script = match effort.count {
-        Count::Instructions => interpreted::gather(names, languages, totals_repeat, most, &mut by_script)?,
-        // What the interpreter counts is no memory.
-        _ => None,
-    };
+    let script = language
+        .map(|language| interpreted::gather(names, language, totals_repeat, most, &mut by_script))
+        .transpose()?;
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.counter();
     remarks.extend(remark_of(counter));

@@ -20,18 +20,16 @@ use std::time::Duration;
 /// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
-/// Counts both sides by functions of their language. Returns `None` if they are not both programs in one language that
-/// can be counted, or a sentence that says why nothing was counted. `repeats` says that all instructions of the
+/// Counts both sides by functions of their language. Returns a sentence that says why, if nothing was counted. `repeats` says that all instructions of the
 /// interpreter were the same in two launches, so that one launch suffices for the counts of the script; otherwise there
 /// are `most` launches at most.
 pub fn gather(
     names: [&str; 2],
-    languages: [Option<Language>; 2],
+    language: Language,
     repeats: bool,
     most: usize,
     run: &mut RunBoth<'_>,
-) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
-    let Some(language) = languages[0].filter(|_| languages[0] == languages[1]) else { return Ok(None) };
+) -> Result<Result<GatheredLaunches, String>, Fault> {
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
     while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most, 0)) {
@@ -39,14 +37,14 @@ pub fn gather(
             let name = names[which];
             let counts = match counts {
                 Ok(counts) => counts,
-                Err(why) => return Ok(Some(Err(why))),
+                Err(why) => return Ok(Err(why)),
             };
             if counts.processes == 0 {
                 let why = match counts.lost {
                     0 => not_counted(language, name),
                     _ => format!("the processes of ‘{name}’ ended without their counts: {}", lost(language)),
                 };
-                return Ok(Some(Err(format!("the functions of the script cannot be counted: {why}"))));
+                return Ok(Err(format!("the functions of the script cannot be counted: {why}")));
             }
             if counts.lost > 0 {
                 remarks.insert(format!(
@@ -73,7 +71,7 @@ pub fn gather(
     let kind = Kind { word, has_heap: false, ..Kind::counted(language.name()) };
     let remarks = remarks.into_iter().collect();
     let times = [Vec::new(), Vec::new()];
-    Ok(Some(Ok(GatheredLaunches {
+    Ok(Ok(GatheredLaunches {
         sides,
         variation_of_totals: None,
         times,
@@ -82,16 +80,16 @@ pub fn gather(
         kind,
         count: Count::Instructions,
         script: None,
-    })))
+    }))
 }
 
-/// Announces how long it takes to count the functions of both programs, if that is long. `longest` is the time that the
-/// longer program takes alone.
+/// Announces how long a launch takes in which a program counts its functions. `longest` is the time that the longer
+/// program takes alone.
 pub fn announce(language: Language, longest: Duration) {
     let Some((least, most)) = costs(language) else { return };
     let time = |factor: f64| quantity(longest.as_secs_f64() * factor * 1e9, &Unit::Nanoseconds);
     Progress::new().say(&format!(
-        "the functions of {} are counted in a further launch of each: about {} to {}",
+        "the functions of {} are counted in separate launches, each of which takes about {} to {}",
         language.name(),
         time(least),
         time(most)

@@ -49,6 +49,11 @@ pub fn language(side: &Side) -> Option<Language> {
     }
 }
 
+/// Returns the language in which both programs are counted by their own functions, if there is one.
+pub fn common_language([first, second]: [&Side; 2]) -> Option<Language> {
+    language(first).filter(|of_first| language(second) == Some(*of_first))
+}
+
 /// Returns the interpreter that executed most of the instructions, by the beginning of its file's name. Code that it
 /// generated from the script counts for it.
 pub fn of(side: &Side) -> Option<&'static str> {

@@ -78,7 +78,7 @@ pub fn scripts(
     means: &Means<'_>,
 ) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
     let names = servers.each_ref().map(|(command, _)| words(command));
-    let languages = under_call_tree.map(interpreters::language);
+    let Some(language) = interpreters::common_language(under_call_tree) else { return Ok(None) };
     // Both may listen on the same port, so they run one after the other.
     let mut run = |language| {
         let one = |(command, url): &(ServerCommand, String)| counted(language, command, url, means);
@@ -86,14 +86,14 @@ pub fn scripts(
     };
     let most = means.effort.runs as usize;
     let mut found =
-        interpreted::gather(names.each_ref().map(String::as_str), languages, false, most, &mut run)?;
-    if let Some(Ok(gathered)) = &mut found {
+        interpreted::gather(names.each_ref().map(String::as_str), language, false, most, &mut run)?;
+    if let Ok(gathered) = &mut found {
         gathered.remarks.push(format!(
             "the functions of the script are counted over {} requests, with the start and the end of each server",
             means.requests
         ));
     }
-    Ok(found)
+    Ok(Some(found))
 }
 
 /// Runs a server that counts itself.

@@ -182,22 +182,13 @@ impl CoverageBuilder {
         }
         let mut contexts: Vec<usize> = Vec::new();
         let callers = callers::callers(&called);
-        for (callee, of_one) in functions.iter().zip(&callers) {
-            let edge = |(caller, calls): &(usize, u64)| Edge {
-                caller: functions[*caller],
-                callee: *callee,
-                calls: *calls,
-            };
-            self.side.tree.edges.extend(of_one.iter().map(edge));
-        }
-        let without = functions.iter().zip(&called).zip(&callers).filter(|(_, callers)| callers.is_empty());
         let root = self.side.tree.contexts[0].function;
-        let edge = |((callee, one), _): ((&usize, &Called), _)| Edge {
-            caller: root,
-            callee: *callee,
-            calls: one.calls,
-        };
-        self.side.tree.edges.extend(without.map(edge));
+        for ((callee, one), of_one) in functions.iter().zip(&called).zip(&callers) {
+            let known = of_one.iter().map(|(caller, calls)| (functions[*caller], *calls));
+            let by_program = of_one.is_empty().then_some((root, one.calls));
+            let edge = |(caller, calls)| Edge { caller, callee: *callee, calls };
+            self.side.tree.edges.extend(known.chain(by_program).map(edge));
+        }
         for place in callers::places(&called, &callers) {
             let parent = place.parent.map_or(0, |parent| contexts[parent]);
             contexts.push(self.count(parent, functions[place.function], &place));

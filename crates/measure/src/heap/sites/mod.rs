@@ -265,8 +265,7 @@ impl ProcessSites {
             at_end: MemoryBlocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
         };
         if mean > 1 {
-            let counted = sites.total;
-            replay::reduce_to(&mut sites, &counted);
+            replay::reduce_to_total(&mut sites);
         }
         // The number of blocks at the peak is not counted.
         sites.total.at_peak.blocks = sites.sum().at_peak.blocks;

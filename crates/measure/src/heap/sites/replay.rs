@@ -1,8 +1,6 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
-use crate::allocation_sites::{
-    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates,
-};
+use crate::allocation_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates};
 use scruple_core::stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 
@@ -81,8 +79,8 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u
 
 /// Reduces the figures of contexts in proportion where their sum exceeds what was counted in the whole process, so that
 /// no part is larger than the whole. The blocks at the peak are not counted, so they are reduced as the bytes there.
-pub(super) fn reduce_to(sites: &mut HeapSites, counted: &HeapAmounts) {
-    let sum = sites.sum();
+pub(super) fn reduce_to_total(sites: &mut HeapSites) {
+    let (counted, sum) = (sites.total, sites.sum());
     let at_peak = kept(counted.at_peak.bytes, sum.at_peak.bytes);
     let end = (kept(counted.at_end.blocks, sum.at_end.blocks), kept(counted.at_end.bytes, sum.at_end.bytes));
     let all = (

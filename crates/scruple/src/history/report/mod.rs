@@ -22,7 +22,9 @@ pub use chart::ChartOptions;
 use crate::history::args::PageArgs;
 use crate::render::export::Formats;
 use event::HistoryEvent;
-use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
+use scruple_core::history::{
+    BreakEven, History, Judgement, Series, Version, VersionState, comparable, short_commit,
+};
 use scruple_core::metric::DEFAULT_METRICS;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::Arm;
@@ -75,8 +77,7 @@ pub struct ExplainedChange {
 impl ExplainedChange {
     /// Returns the sentences. The first one says which versions A and B are.
     pub fn named_sentences(&self) -> impl Iterator<Item = String> {
-        let short = |commit: &str| commit.chars().take(10).collect::<String>();
-        let sides = format!("From {} (A) to {} (B): ", short(&self.before), short(&self.at));
+        let sides = format!("From {} (A) to {} (B): ", short_commit(&self.before), short_commit(&self.at));
         let sentences = self.sentences.iter().enumerate();
         sentences.map(move |(at, text)| if at == 0 { format!("{sides}{text}") } else { text.clone() })
     }

@@ -73,12 +73,10 @@ fn remarks(sought: &RateSearch) -> Vec<String> {
         let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
         remarks.push(text.to_owned());
     }
-    let (void, steps) = (
-        sought.found.points.iter().filter(|point| point.outcome == RateOutcome::Void).count(),
-        sought.found.points.len(),
-    );
+    let points = &sought.found.points;
+    let void = points.iter().filter(|point| point.outcome == RateOutcome::Void).count();
     if void > 0 {
-        remarks.push(format!("{void} of {steps} measurements were void and are ignored"));
+        remarks.push(format!("{void} of {} measurements were void and are ignored", points.len()));
     }
     remarks
 }

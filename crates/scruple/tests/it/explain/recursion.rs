@@ -86,16 +86,19 @@ fn a_deeper_recursion_is_attributed_to_the_function_that_asks_for_it() {
     is_attributed_to("count", &text(60), &text(90));
 }
 
+/// The array of a quicksort, and the partition of a part of it.
+const PARTITION: &str = "static unsigned a[2000];\n\
+    FUNCTION int partition(int l, int h, unsigned p) {\n\
+      int i = l, j = h;\n\
+      while (i <= j) {\n\
+        while (a[i] < p) i++;\n    while (a[j] > p) j--;\n\
+        if (i <= j) { unsigned t = a[i]; a[i++] = a[j]; a[j--] = t; }\n  }\n  return i;\n}\n";
+
 #[test]
 fn another_pivot_is_attributed_to_the_function_that_chooses_it() {
     let text = |pivot: &str| {
         format!(
-            "static unsigned a[2000];\n\
-             FUNCTION int partition(int l, int h, unsigned p) {{\n\
-               int i = l, j = h;\n\
-               while (i <= j) {{\n\
-                 while (a[i] < p) i++;\n    while (a[j] > p) j--;\n\
-                 if (i <= j) {{ unsigned t = a[i]; a[i++] = a[j]; a[j--] = t; }}\n  }}\n  return i;\n}}\n\
+            "{PARTITION}\
              FUNCTION void sort(int l, int h) {{\n\
                if (l >= h) return;\n  int i = partition(l, h, {pivot});\n  sort(l, i - 1); sort(i, h);\n}}\n\
              int main(void) {{\n\
@@ -113,13 +116,8 @@ fn a_function_that_does_other_work_is_named_beside_the_one_that_changed() {
     // The partition has most of the difference, and the same code; what chooses the pivot changed.
     let text = |pivot: &str| {
         format!(
-            "static unsigned a[2000];\n\
+            "{PARTITION}\
              FUNCTION unsigned pivot(int l, int h) {{ {pivot} }}\n\
-             FUNCTION int partition(int l, int h, unsigned p) {{\n\
-               int i = l, j = h;\n\
-               while (i <= j) {{\n\
-                 while (a[i] < p) i++;\n    while (a[j] > p) j--;\n\
-                 if (i <= j) {{ unsigned t = a[i]; a[i++] = a[j]; a[j--] = t; }}\n  }}\n  return i;\n}}\n\
              FUNCTION void sort(int l, int h) {{\n\
                if (l >= h) return;\n  int i = partition(l, h, pivot(l, h));\n  sort(l, i - 1); sort(i, h); sink++;\n}}\n\
              int main(void) {{\n\
