@@ -81,6 +81,31 @@ pub struct Bench {
     entries: Vec<Entry>,
 }
 
+/// Results that are not futures: the time of a future that nobody awaits is not that of its work. A body that returns a
+/// future has two implementations to choose from, so that it does not compile.
+///
+/// ```compile_fail
+/// let mut bench = scruple_bench::Bench::new();
+/// bench.case("async", || async { 1 + 1 });
+/// ```
+///
+/// The compiler then says that multiple `impl`s satisfy `NotAFuture<_>`. What is wanted is
+///
+/// ```
+/// let mut bench = scruple_bench::Bench::new();
+/// bench.case_async("async", || async { 1 + 1 });
+/// ```
+pub trait NotAFuture<Declared> {}
+
+/// How cases whose bodies return their results are declared.
+pub struct ByCase;
+
+/// How cases whose bodies return futures are declared: by [`Bench::case_async`] or [`Bench::case_async_on`].
+pub struct ByCaseAsync;
+
+impl<R> NotAFuture<ByCase> for R {}
+impl<R: Future> NotAFuture<ByCaseAsync> for R {}
+
 /// Names the types of argument and result. Cases with the same types share their tare.
 fn shape<A, R>() -> Option<String> {
     Some(format!("{} -> {}", type_name::<A>(), type_name::<R>()))
@@ -100,13 +125,17 @@ impl Bench {
 
     /// Declares a case whose body has no argument. Pass values that the compiler must not know through [`black_box`].
     #[track_caller]
-    pub fn case<R: 'static>(&mut self, name: &str, mut body: impl FnMut() -> R + 'static) -> Case<'_, R> {
+    pub fn case<R: NotAFuture<D> + 'static, D>(
+        &mut self,
+        name: &str,
+        mut body: impl FnMut() -> R + 'static,
+    ) -> Case<'_, R> {
         self.case_with(name, (), move |()| body())
     }
 
     /// Declares a case whose argument is copied for every iteration.
     #[track_caller]
-    pub fn case_with<A: Copy + 'static, R: 'static>(
+    pub fn case_with<A: Copy + 'static, R: NotAFuture<D> + 'static, D>(
         &mut self,
         name: &str,
         argument: A,
@@ -122,7 +151,7 @@ impl Bench {
 
     /// Declares a case whose input is made at the first request for the case, and dropped at the end.
     #[track_caller]
-    pub fn case_setup<S: 'static, R: 'static>(
+    pub fn case_setup<S: 'static, R: NotAFuture<D> + 'static, D>(
         &mut self,
         name: &str,
         setup: impl FnMut() -> S + 'static,
@@ -136,7 +165,7 @@ impl Bench {
     /// Declares a case whose body consumes its input: every iteration gets a new one, made and dropped outside of the
     /// timed part.
     #[track_caller]
-    pub fn case_input<I: 'static, R: 'static>(
+    pub fn case_input<I: 'static, R: NotAFuture<D> + 'static, D>(
         &mut self,
         name: &str,
         make: impl FnMut() -> I + 'static,
@@ -181,7 +210,7 @@ impl Bench {
 
     /// Declares a case whose body several threads run together: one reading for each number of threads in the list.
     #[track_caller]
-    pub fn case_threads<R: 'static>(
+    pub fn case_threads<R: NotAFuture<D> + 'static, D>(
         &mut self,
         name: &str,
         threads: &[usize],
