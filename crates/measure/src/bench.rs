@@ -101,7 +101,7 @@ pub enum BenchError {
 }
 
 fn seconds(limit: Duration) -> String {
-    format!("{:.0} s", limit.as_secs_f64())
+    format!("{} s", limit.as_secs_f64())
 }
 
 fn what_it_did(activity: Option<Activity>) -> &'static str {

@@ -72,7 +72,9 @@ pub struct BenchArgs {
     /// Treat differences within this margin as the same.
     #[arg(long, value_name = "PERCENT", default_value = "1%")]
     pub margin: String,
-    /// The time limit of one batch; a case that exceeds it fails, and the others continue.
+    /// The time limit of one batch, and of the program's first answer.
+    ///
+    /// A case that exceeds it fails, and the others continue.
     #[arg(
         long = "time-limit",
         alias = "case-limit",

@@ -1,7 +1,6 @@
 //! Reads what a bench program declares before it is measured.
 
 use super::cases::full_name;
-use super::programs::FIRST_WORDS;
 use super::{BenchSide, answers};
 use scruple_core::protocol::{BenchRequest, Case, Hello, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -41,17 +40,19 @@ impl Drop for Introduced {
     }
 }
 
-/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes.
+/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `limit` is the time
+/// for each answer.
 /// `take` receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
 pub(super) fn introduce(
     side: &BenchSide,
     padding: usize,
+    limit: Duration,
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case) -> bool,
 ) -> Result<Introduction, BenchError> {
     let began = Instant::now();
     let mut program = BenchProgram::start(&side.start(padding, None, false))?;
-    let hello = match program.ask(&BenchRequest::Hello, FIRST_WORDS, interrupted)? {
+    let hello = match program.ask(&BenchRequest::Hello, limit, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
         Reply::Hello(hello) => {
             let version = hello.scruple;
@@ -65,7 +66,7 @@ pub(super) fn introduce(
     let undisturbed = starting.saturating_sub(Duration::from_nanos(program.waited().unwrap_or_default()));
     let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut complete = true;
-    let mut reply = program.ask(&BenchRequest::Cases, FIRST_WORDS, interrupted)?;
+    let mut reply = program.ask(&BenchRequest::Cases, limit, interrupted)?;
     loop {
         match reply {
             Reply::Case { case } if case.id as usize == listed => {
@@ -93,7 +94,7 @@ pub(super) fn introduce(
             }
             other => return Err(answers::unexpected("cases", &other)),
         }
-        reply = program.next_reply("cases", FIRST_WORDS, interrupted)?;
+        reply = program.next_reply("cases", limit, interrupted)?;
     }
     if let Some(name) = duplicate {
         return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));

@@ -72,7 +72,7 @@ pub struct SuiteEffort {
     pub exact_blocks: bool,
     /// The measuring time after which no further process is started.
     pub budget: Duration,
-    /// The time limit of one batch.
+    /// The time limit of one batch, and of the program's first answers.
     pub case_limit: Duration,
     /// The passes to run.
     pub passes: Passes,
@@ -159,7 +159,7 @@ impl Suite {
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let introduction = introduce::introduce(side, padding, &interrupted, |case| {
+            let introduction = introduce::introduce(side, padding, effort.case_limit, &interrupted, |case| {
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     let names = &mut declared.names;
@@ -378,6 +378,9 @@ fn not_introduced(error: &BenchError, program: &Path) -> Fault {
         }
         BenchError::Ended { .. } => {
             "; a bench program declares its cases through one of the SDKs, and answers requests"
+        }
+        BenchError::Hangs { .. } => {
+            "; a bench program answers requests, by one of the SDKs; one that starts slowly needs a larger --time-limit"
         }
         _ => "",
     };

@@ -13,9 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The time within which a program must describe itself and its cases.
-pub(super) const FIRST_WORDS: Duration = Duration::from_secs(60);
-
 /// One of the bench programs that are compared. Usually there is only one.
 #[derive(Debug)]
 pub struct BenchSide {
@@ -63,7 +60,7 @@ impl BenchSide {
 /// The programs of a suite.
 pub(super) struct Programs {
     pub(super) sides: Vec<BenchSide>,
-    /// The time limit of one request about a case that declares none.
+    /// The time limit of a request, unless it is about a case that declares another.
     pub(super) case_limit: Duration,
     /// The folder in which the allocation counter writes.
     pub(super) work: PathBuf,
@@ -89,7 +86,7 @@ impl Programs {
 
     /// Asks a process that was just started for its description.
     pub(super) fn hello(&self, program: &mut BenchProgram) -> Result<Hello, BenchError> {
-        match program.ask(&BenchRequest::Hello, FIRST_WORDS, &self.interrupted)? {
+        match program.ask(&BenchRequest::Hello, self.case_limit, &self.interrupted)? {
             Reply::Hello(hello) => Ok(hello),
             other => Err(unexpected(&BenchRequest::Hello.line(), &other)),
         }

@@ -279,6 +279,17 @@ fn a_program_that_is_no_bench_program_is_refused() {
 }
 
 #[test]
+fn a_program_that_never_answers_is_waited_for_as_long_as_the_time_limit_says() {
+    let answer =
+        Place::new().run(["bench", "--no-store", "--time-limit", "500ms", "--", "sleep", "infinity"]);
+    assert_snapshot!(answer.exchange(), @r"
+    exit 4
+    --- stderr
+    error: cannot bench ‘/usr/bin/sleep’: no answer within 0.5 s: it was idle (a deadlock, or waiting for something); a bench program answers requests, by one of the SDKs; one that starts slowly needs a larger --time-limit
+    ");
+}
+
+#[test]
 fn a_program_without_cases_has_nothing_to_weigh() {
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[]).exchange(), @r"
     exit 2
