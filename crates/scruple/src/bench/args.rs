@@ -52,7 +52,7 @@ pub struct BenchArgs {
     /// Show details of each case: a least-squares line with R², outliers, the distribution.
     #[arg(short, long)]
     pub detail: bool,
-    /// Measure briefly: a few blocks in each of three processes.
+    /// Measure briefly: a few blocks in three processes, and in up to five more within the first second.
     #[arg(short, long)]
     pub quick: bool,
     /// Start no further process after this time.

@@ -28,6 +28,13 @@ use scruple_measure::program::Program;
 use std::path::Path;
 use std::time::Duration;
 
+/// The largest number of processes that weigh a case that is not compared.
+const MOST: u32 = 8;
+
+/// The time for a first answer. What follows the last process, mostly the resampling of readings, takes the rest of the
+/// second.
+const FIRST_ANSWER: Duration = Duration::from_millis(900);
+
 /// Measures the cases, stores the run, and prints the report.
 pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
     args.results.export.checked(&names(&FORMATS))?;
@@ -266,9 +273,9 @@ fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
 fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
     let compared = !args.against.is_empty();
     let (processes, blocks, budget) = match args.quick {
-        true => ((FEW, FEW), FIRST_BLOCKS, Duration::from_secs(2)),
+        true => ((FEW, MOST), FIRST_BLOCKS, Duration::from_secs(2)),
         false if compared => ((6, 24), 40, Duration::from_secs(10)),
-        false => ((5, 8), 30, Duration::from_secs(10)),
+        false => ((5, MOST), 30, Duration::from_secs(10)),
     };
     let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
     // The default budget does not cut short a requested number of blocks or processes; only an explicit budget does.
@@ -278,6 +285,7 @@ fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
         blocks: args.blocks.unwrap_or(blocks).max(1),
         exact_processes: unhurried && args.processes.is_some(),
         exact_blocks: unhurried && args.blocks.is_some(),
+        answer_within: (args.quick && args.processes.is_none()).then_some(FIRST_ANSWER),
         budget: args.budget.as_deref().map_or(Ok(budget), values::duration)?,
         case_limit: values::duration(&args.case_limit)?,
         passes: Passes::asked(args.time_only, args.count_only),

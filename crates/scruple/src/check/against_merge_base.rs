@@ -196,6 +196,7 @@ fn suite(
         blocks: 40,
         exact_processes: false,
         exact_blocks: false,
+        answer_within: None,
         budget: values::duration(&args.budget)?,
         case_limit: CASE_LIMIT,
         passes: Passes::All,

@@ -112,6 +112,7 @@ impl Benches {
             blocks: BLOCKS,
             exact_processes: true,
             exact_blocks: false,
+            answer_within: None,
             budget: VISIT,
             case_limit: self.time_limit.unwrap_or(Duration::from_secs(60)),
             passes: Passes::All,

@@ -72,6 +72,9 @@ pub struct SuiteEffort {
     pub exact_blocks: bool,
     /// The measuring time after which no further process is started.
     pub budget: Duration,
+    /// The time after the start within which an answer is wanted: as many processes are started as fit into it, but at
+    /// least the smallest number.
+    pub answer_within: Option<Duration>,
     /// The time limit of one batch, and of the program's first answers.
     pub case_limit: Duration,
     /// The passes to run.
@@ -97,6 +100,13 @@ impl SuiteEffort {
         }
     }
 
+    /// Whether a first answer is complete after so many processes: another would end too late, at `next`, or none is
+    /// needed.
+    fn has_answered(&self, processes: u32, next: Duration, is_right: impl FnOnce() -> bool) -> bool {
+        self.answer_within
+            .is_some_and(|within| processes >= self.processes.0 && (next > within || is_right()))
+    }
+
     /// Whether every case is counted, however long it takes: where counts decide, or nothing else is measured.
     fn counts_without_limit(&self) -> bool {
         self.counts_decide || !self.passes.time()
@@ -114,6 +124,8 @@ pub struct Suite {
     /// How cases are run in the first program that has them.
     pub known_iterations: KnownIterations,
     introduced: Introduced,
+    /// When the first program was started.
+    opened: Instant,
     /// The instruction counter, if the user requested it.
     instructions: Option<Instructions>,
     core: EarlierCore,
@@ -211,6 +223,7 @@ impl Suite {
             record: SuiteRecord { run, writer: RunWriter::default() },
             known_iterations: KnownIterations::default(),
             introduced,
+            opened,
             instructions: None,
             core: EarlierCore::default(),
             loaded,
@@ -304,6 +317,7 @@ impl Suite {
             loaded: &mut self.loaded,
             screen: &self.screen,
             neighbours: Neighbours::new(),
+            opened: self.opened,
             began: Instant::now(),
         }
     }
@@ -395,4 +409,34 @@ fn no_cases(selection: &CaseSelection) -> Fault {
             selection.filters.join("’ or ‘")
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_answer_takes_as_many_processes_as_fit_into_its_time() {
+        let effort = SuiteEffort {
+            processes: (3, 8),
+            blocks: 12,
+            exact_processes: false,
+            exact_blocks: false,
+            budget: Duration::from_secs(2),
+            answer_within: Some(Duration::from_millis(900)),
+            case_limit: Duration::from_secs(60),
+            passes: Passes::asked(true, false),
+            list_only: false,
+            lists_in_first: true,
+            counts_decide: false,
+        };
+        let answered = |effort: &SuiteEffort, processes: u32, next: u64, right: bool| {
+            effort.has_answered(processes, Duration::from_millis(next), || right)
+        };
+        assert!(!answered(&effort, 2, 5000, true), "two processes do not show how much processes differ");
+        assert!(answered(&effort, 3, 300, true) && !answered(&effort, 3, 300, false));
+        assert!(!answered(&effort, 7, 900, false) && answered(&effort, 7, 901, false));
+        let whole = SuiteEffort { answer_within: None, ..effort };
+        assert!(!answered(&whole, 8, 5000, true), "other rules end a complete answer");
+    }
 }

@@ -15,6 +15,7 @@ use scruple_core::judge;
 use scruple_core::judge::bench_cases::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
+use scruple_core::run::Run;
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::median;
@@ -60,6 +61,9 @@ const CALIBRATION: f64 = 0.5;
 /// answer.
 pub const FEW: u32 = 3;
 
+/// A first answer needs no further process if half the width of each interval is below this share of the net.
+const RIGHT: f64 = 0.01;
+
 /// The number of blocks in each process of the first answer.
 pub const FIRST_BLOCKS: u32 = 12;
 
@@ -88,6 +92,8 @@ pub(super) struct TimingPass<'a> {
     pub(super) loaded: &'a mut LoadedCode,
     pub(super) screen: &'a ProgressScreen,
     pub(super) neighbours: Neighbours,
+    /// When the first program was started, and when the pass began.
+    pub(super) opened: Instant,
     pub(super) began: Instant,
 }
 
@@ -96,7 +102,9 @@ impl TimingPass<'_> {
     pub(super) fn run(mut self) -> Result<(), Stop> {
         let (least, most) = self.effort.processes;
         let terms = &mut self.record.run.terms;
-        let looks: Vec<u32> = power::looks(least as usize, most as usize, terms.level)
+        // Verdicts do not end a first answer, so that there is one look.
+        let first_look = if self.effort.answer_within.is_some() { most } else { least };
+        let looks: Vec<u32> = power::looks(first_look as usize, most as usize, terms.level)
             .iter()
             .map(|look| look.blocks as u32)
             .collect();
@@ -105,9 +113,11 @@ impl TimingPass<'_> {
             1 => PATIENCE * self.cases.len() as u32,
             _ => self.effort.budget,
         };
+        let mut longest = Duration::ZERO;
         for process in 0..most {
             let started = Instant::now();
             self.one_process(process)?;
+            longest = longest.max(started.elapsed());
             let taken = process + 1;
             if self
                 .cases
@@ -121,8 +131,13 @@ impl TimingPass<'_> {
                 && self.began.elapsed() >= self.effort.budget
                 && taken >= least.min(FEW);
             let out_of_patience = !self.effort.exact_processes && self.began.elapsed() >= patience;
-            let may_end = taken >= least && (out_of_patience || (looks.contains(&taken) && self.enough()));
+            let may_end = self.effort.answer_within.is_none()
+                && taken >= least
+                && (out_of_patience || (looks.contains(&taken) && self.enough()));
+            let answered =
+                self.effort.has_answered(taken, self.opened.elapsed() + longest, || self.is_right());
             if out_of_time
+                || answered
                 || (may_end && !differing_processes::any(self.programs, self.cases, &self.record.run))
             {
                 break;
@@ -355,6 +370,22 @@ impl TimingPass<'_> {
             .iter()
             .filter(|judged| judged.metric == "time.wall")
             .all(|judged| matches!(judged.comparison.verdict, Verdict::Different | Verdict::Same))
+    }
+
+    /// Whether the interval of the net of every case is so narrow that further processes would hardly change it. In
+    /// comparisons every process adds evidence.
+    fn is_right(&self) -> bool {
+        let Run { arms, terms, .. } = &self.record.run;
+        let right = |weighed: &Weighed| {
+            let (arm, tare) = (&arms[weighed.arm], &arms[weighed.tare]);
+            let copies = RESOLUTION * tare.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
+            judge::bench_cases::net(arm, tare, "time.wall", terms.level).is_some_and(|net| {
+                let half = net.interval.half_width() - copies;
+                net.below_resolution.is_some() || half < RIGHT * net.estimate
+            })
+        };
+        judge::pairs(&self.record.run).is_empty()
+            && self.cases.weighed.iter().filter(|weighed| weighed.is_open()).all(right)
     }
 
     /// Whether the interval of a case is narrow enough. For a light body, whose net cost depends on both batches, half
