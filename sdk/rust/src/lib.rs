@@ -89,7 +89,7 @@ pub struct Bench {
 /// bench.case("async", || async { 1 + 1 });
 /// ```
 ///
-/// The compiler then says that multiple `impl`s satisfy `NotAFuture<_>`. What is wanted is
+/// The compiler then cannot infer `IfNotAFuture`. What is wanted is
 ///
 /// ```
 /// let mut bench = scruple_bench::Bench::new();
@@ -125,7 +125,7 @@ impl Bench {
 
     /// Declares a case whose body has no argument. Pass values that the compiler must not know through [`black_box`].
     #[track_caller]
-    pub fn case<R: NotAFuture<D> + 'static, D>(
+    pub fn case<R: NotAFuture<IfNotAFuture> + 'static, IfNotAFuture>(
         &mut self,
         name: &str,
         mut body: impl FnMut() -> R + 'static,
@@ -135,7 +135,7 @@ impl Bench {
 
     /// Declares a case whose argument is copied for every iteration.
     #[track_caller]
-    pub fn case_with<A: Copy + 'static, R: NotAFuture<D> + 'static, D>(
+    pub fn case_with<A: Copy + 'static, R: NotAFuture<IfNotAFuture> + 'static, IfNotAFuture>(
         &mut self,
         name: &str,
         argument: A,
@@ -151,7 +151,7 @@ impl Bench {
 
     /// Declares a case whose input is made at the first request for the case, and dropped at the end.
     #[track_caller]
-    pub fn case_setup<S: 'static, R: NotAFuture<D> + 'static, D>(
+    pub fn case_setup<S: 'static, R: NotAFuture<IfNotAFuture> + 'static, IfNotAFuture>(
         &mut self,
         name: &str,
         setup: impl FnMut() -> S + 'static,
@@ -165,7 +165,7 @@ impl Bench {
     /// Declares a case whose body consumes its input: every iteration gets a new one, made and dropped outside of the
     /// timed part.
     #[track_caller]
-    pub fn case_input<I: 'static, R: NotAFuture<D> + 'static, D>(
+    pub fn case_input<I: 'static, R: NotAFuture<IfNotAFuture> + 'static, IfNotAFuture>(
         &mut self,
         name: &str,
         make: impl FnMut() -> I + 'static,
@@ -210,7 +210,7 @@ impl Bench {
 
     /// Declares a case whose body several threads run together: one reading for each number of threads in the list.
     #[track_caller]
-    pub fn case_threads<R: NotAFuture<D> + 'static, D>(
+    pub fn case_threads<R: NotAFuture<IfNotAFuture> + 'static, IfNotAFuture>(
         &mut self,
         name: &str,
         threads: &[usize],
