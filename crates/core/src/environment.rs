@@ -15,7 +15,6 @@ use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::Comparison;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// An aspect in which environments may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -87,7 +86,7 @@ impl Environments {
     /// Compares the environments of a reference and another run.
     pub fn of(reference: &Run, run: &Run) -> Environments {
         let (left, right) = (&reference.provenance, &run.provenance);
-        let digests = |one: &Provenance| sorting::set(one.programs.values().cloned());
+        let digests = |one: &Provenance| sorting::distinct(one.programs.values().cloned());
         Environments {
             differences: differences(left, right),
             commands: commands(reference, run),
@@ -268,8 +267,7 @@ pub fn differences(left: &Provenance, right: &Provenance) -> Vec<EnvironmentDiff
     // A program without a note of its compiler gives no information about it.
     if !left.toolchains.is_empty() && !right.toolchains.is_empty() {
         let compilers = |one: &Provenance| {
-            let all: BTreeSet<&str> = sorting::set(one.toolchains.values().map(String::as_str));
-            Some(all.into_iter().collect::<Vec<_>>().join("; "))
+            Some(sorting::distinct(one.toolchains.values().map(String::as_str)).join("; "))
         };
         add(Aspect::Toolchain, "the toolchain", compilers(left), compilers(right));
     }
@@ -304,7 +302,7 @@ fn joined<'a>(
     left: &'a SortedMap<String, String>,
     right: &'a SortedMap<String, String>,
 ) -> impl Iterator<Item = Joined<'a>> {
-    let names: BTreeSet<&str> = sorting::set(left.keys().chain(right.keys()).map(String::as_str));
+    let names = sorting::distinct(left.keys().chain(right.keys()).map(String::as_str));
     names.into_iter().map(|name| (name, left.get(name).cloned(), right.get(name).cloned()))
 }
 

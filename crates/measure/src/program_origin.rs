@@ -113,8 +113,8 @@ fn read(path: &Path) -> Option<FileOrigin> {
 /// The texts in a `.comment` section, to which each compiler and linker adds its own.
 fn compilers(data: &[u8]) -> Option<String> {
     let texts = data.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).trim().to_owned());
-    let all: BTreeSet<String> = sorting::set(texts.filter(|text| !text.is_empty()));
-    let text: String = all.into_iter().collect::<Vec<_>>().join("; ").chars().take(TEXT).collect();
+    let all: Vec<String> = sorting::distinct(texts.filter(|text| !text.is_empty()));
+    let text: String = all.join("; ").chars().take(TEXT).collect();
     (!text.is_empty()).then_some(text)
 }
 

@@ -10,6 +10,7 @@ use scruple_core::sample::Reading;
 use scruple_core::sorting::SortedMap;
 use scruple_core::unit::Unit;
 use serde::Deserialize;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// A script: for each arm by name, the launches of each pass in order. The last launch repeats when more are requested.
@@ -88,13 +89,13 @@ impl ScriptedCourse {
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    played: SortedMap<(String, &'static str), usize>,
+    played: HashMap<(String, &'static str), usize>,
 }
 
 impl Scripted {
     /// Creates a weigher that plays this script.
     pub fn new(script: Script) -> Scripted {
-        Scripted { script, played: SortedMap::new() }
+        Scripted { script, played: HashMap::new() }
     }
 }
 

@@ -104,9 +104,8 @@ fn divided_by(own: &Sample, theirs: &Sample, name: &str) -> Sample {
 /// The name of the only parameter in which two arms differ, if it is a number in both and larger in the first.
 fn size(larger: &Arm, smaller: &Arm) -> Option<String> {
     let differs = |name: &&String| larger.params.get(*name) != smaller.params.get(*name);
-    let names: BTreeSet<&String> =
-        sorting::set(larger.params.keys().chain(smaller.params.keys()).filter(differs));
-    let [name] = names.into_iter().collect::<Vec<_>>()[..] else { return None };
+    let names = sorting::distinct(larger.params.keys().chain(smaller.params.keys()).filter(differs));
+    let [name] = names[..] else { return None };
     match (larger.params.get(name), smaller.params.get(name)) {
         (Some(Parameter::Number(more)), Some(Parameter::Number(less))) if more > less => Some(name.clone()),
         _ => None,

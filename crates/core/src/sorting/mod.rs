@@ -27,13 +27,21 @@ pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
     by(items, |one, other| key(one).cmp(&key(other)));
 }
 
-/// Collects elements into a sorted set.
+/// Collects elements into a sorted set. [`distinct`] is enough, and less code, if nothing is added or removed later.
 pub fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
     let mut set = BTreeSet::new();
     items.into_iter().for_each(|item| {
         set.insert(item);
     });
     set
+}
+
+/// Returns the elements in ascending order, each once.
+pub fn distinct<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut items: Vec<T> = items.into_iter().collect();
+    ascending(&mut items);
+    items.dedup();
+    items
 }
 
 /// Returns the places of the elements in sorted order. The place decides between equal elements.
@@ -78,5 +86,7 @@ mod tests {
     #[test]
     fn a_set_holds_each_element_once() {
         assert_eq!(set(["b", "a", "b"]), BTreeSet::from(["a", "b"]));
+        assert_eq!(distinct(["b", "a", "b"]), ["a", "b"]);
+        assert!(distinct(Vec::<u32>::new()).is_empty());
     }
 }

@@ -10,7 +10,7 @@ use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, 
 use scruple_core::explain::normal;
 use scruple_core::sorting::{self, SortedMap};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
@@ -80,7 +80,7 @@ impl Binaries {
         }
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
             let all = |digests: &[u64], functions: &[usize]| {
-                sorting::set(functions.iter().map(|function| digests[*function]))
+                sorting::distinct(functions.iter().map(|function| digests[*function]))
             };
             let (one, other) = (all(one, a.1), all(other, b.1));
             let known = !one.contains(&UNKNOWN) && !other.contains(&UNKNOWN);
@@ -121,7 +121,7 @@ impl Binaries {
     /// Whether the code of another program contains the file of a function.
     fn has_file_of(&self, of: (&Side, usize), other: &Side) -> bool {
         let Some((digest, _)) = self.known(of.0, of.1) else { return false };
-        let mut seen = BTreeSet::new();
+        let mut seen = HashSet::new();
         (0..other.functions.len()).any(|function| {
             let is_new = seen.insert(other.functions[function].object.as_deref());
             is_new && self.known(other, function).is_some_and(|(file, _)| file == digest)
@@ -239,8 +239,9 @@ impl Binaries {
             return code.clone();
         }
         let mut kept = MachineCode::default();
-        let begins: BTreeSet<(Option<&str>, u64)> =
-            sorting::set(side.functions.iter().map(|function| (function.object.as_deref(), function.offset)));
+        let begins: Vec<(Option<&str>, u64)> = sorting::distinct(
+            side.functions.iter().map(|function| (function.object.as_deref(), function.offset)),
+        );
         for (index, function) in side.functions.iter().enumerate() {
             let mut code = SortedMap::new();
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
@@ -254,8 +255,9 @@ impl Binaries {
                     let begin = function.offset;
                     let symbol = file.symbols.range(begin + 1..).next().map_or(begin, |(at, _)| *at);
                     // Stripped files have few symbols, so the starts of other functions also limit the function.
-                    let other = (function.object.as_deref(), begin + 1);
-                    let other = begins.range(other..(other.0, u64::MAX)).next();
+                    let path = function.object.as_deref();
+                    let behind = begins.partition_point(|other| *other <= (path, begin));
+                    let other = begins.get(behind).filter(|other| other.0 == path);
                     let next = other.map_or(symbol, |(_, at)| symbol.min(*at));
                     let next = file.ends.get(&begin).copied().unwrap_or(next);
                     let mut at = begin;

@@ -42,7 +42,7 @@ pub fn name_stripped(sides: &mut [Vec<Side>; 2]) {
     let binaries = Binaries::new();
     let files = sides.each_ref().map(|runs| files(runs));
     let mut names = [NamesByAddress::new(), NamesByAddress::new()];
-    let both: BTreeSet<&String> = sorting::set(files.iter().flat_map(|files| files.keys()));
+    let both: Vec<&String> = sorting::distinct(files.iter().flat_map(|files| files.keys()));
     for module in both {
         let found = files.each_ref().map(|files| files.get(module).cloned().unwrap_or_default());
         if !found.iter().flat_map(SortedMap::values).any(|file| file.is_stripped) {

@@ -14,7 +14,6 @@ use scruple_core::sample::Sample;
 use scruple_core::sorting;
 use scruple_core::subject::Role;
 use scruple_core::unit::{Unit, exact, quantity};
-use std::collections::BTreeSet;
 
 /// A run that the gate judges.
 pub struct WeighedRun {
@@ -228,8 +227,8 @@ fn value_text(sample: &Sample, estimate: &Estimate) -> String {
 }
 
 fn what_decides(findings: &[Finding], limited: bool) -> String {
-    let keys: BTreeSet<&str> =
-        sorting::set(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
+    let keys: Vec<&str> =
+        sorting::distinct(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
     let titles: Vec<String> = keys.into_iter().map(title).collect();
     match (titles.is_empty(), limited) {
         (false, _) => {

@@ -4,7 +4,6 @@ use scruple_core::sorting;
 use scruple_core::stats::summary::mean;
 use scruple_measure::calltree::Side;
 use serde::Serialize;
-use std::collections::BTreeSet;
 
 /// The closures of a type that two programs allocate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,8 +23,8 @@ const ABOVE: f64 = 3.0;
 /// Returns the types of which the numbers differ by more than they vary between launches of either program, as means of
 /// the launches; the largest difference in bytes first.
 pub fn differing(sides: [&[Side]; 2]) -> Vec<ClosureDifference> {
-    let names: BTreeSet<&String> =
-        sorting::set(sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.closures.keys())));
+    let names: Vec<&String> =
+        sorting::distinct(sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.closures.keys())));
     let mut all: Vec<ClosureDifference> = Vec::new();
     for name in names {
         let known = |run: &Side| run.closures.get(name).copied().unwrap_or_default();

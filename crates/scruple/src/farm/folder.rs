@@ -195,7 +195,7 @@ impl UnitFolder {
     /// `age` ago. Their command lines were interrupted, and never typed again.
     pub fn sweep(lines: &Path, age: Duration) -> Result<(), Fault> {
         let names = fs::read_dir(lines).into_iter().flatten().flatten();
-        let names: BTreeSet<PathBuf> = sorting::set(names.map(|entry| entry.path().with_extension("")));
+        let names: Vec<PathBuf> = sorting::distinct(names.map(|entry| entry.path().with_extension("")));
         for path in names {
             let changed = path.join("results").metadata().and_then(|data| data.modified());
             let recent = changed.is_ok_and(|time| time.elapsed().is_ok_and(|since| since < age));

@@ -185,7 +185,7 @@ fn shifting(history: &StoredHistory) -> Option<String> {
 
 /// Explains figures that are the cost of one more unit of work.
 fn on_slopes(history: &StoredHistory) -> Option<String> {
-    let subjects: BTreeSet<String> = sorting::set(
+    let subjects: Vec<String> = sorting::distinct(
         comparable(&history.run)
             .iter()
             .filter(|arm| arm.figures.values().any(is_slope))

@@ -6,7 +6,6 @@ use scruple_core::judge::keys_of;
 use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::Verdict;
-use std::collections::BTreeSet;
 
 const HEAD: &[&str] = &[
     "run",
@@ -33,8 +32,8 @@ const HEAD: &[&str] = &[
 
 /// Writes every metric, including those that tables do not show.
 pub fn text(report: &Report<'_>) -> String {
-    let parameters: BTreeSet<&String> =
-        sorting::set(report.run.arms.iter().flat_map(|arm| arm.params.keys()));
+    let parameters: Vec<&String> =
+        sorting::distinct(report.run.arms.iter().flat_map(|arm| arm.params.keys()));
     let mut out = String::new();
     let head = HEAD
         .iter()

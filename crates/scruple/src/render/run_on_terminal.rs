@@ -159,7 +159,7 @@ fn header(report: &Report<'_>) -> String {
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
     let subjects = match of_two_runs {
-        true => sorting::set(report.run.arms_of(Role::Subject).map(without_version)).len(),
+        true => sorting::distinct(report.run.arms_of(Role::Subject).map(without_version)).len(),
         false => report.run.arms_of(Role::Subject).count(),
     };
     let requests = is_of_requests(report.run);

@@ -104,7 +104,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
         Some((subject, _)) if arm.version.is_some() => subject.to_owned(),
         _ => arm.name.clone(),
     };
-    let count = sorting::set(run.arms_of(Role::Subject).map(subject)).len();
+    let count = sorting::distinct(run.arms_of(Role::Subject).map(subject)).len();
     let what = match () {
         () if report.of_cases() => "case",
         () if load::is_one(report) => "server",

@@ -10,9 +10,8 @@ use crate::paths;
 use crate::render::json::timestamp;
 use crate::render::output;
 use scruple_core::run::RunState;
-use scruple_core::sorting::SortedMap;
 use scruple_core::unit::{Unit, quantity};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -122,7 +121,7 @@ fn unneeded<'a>(all: &'a [ListedRun], histories: &HashSet<String>, limit: i64) -
         .map(|word| word.rsplit('=').next().unwrap_or(word))
         .filter(|word| word.len() >= SHORTEST_ID)
         .collect();
-    let mut newest: SortedMap<(&str, &[String]), &str> = SortedMap::new();
+    let mut newest: HashMap<(&str, &[String]), &str> = HashMap::new();
     for run in all.iter().filter(|run| run.state == RunState::Complete) {
         newest.entry((&run.machine, &run.arms)).or_insert(&run.id);
     }

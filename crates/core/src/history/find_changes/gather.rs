@@ -1,7 +1,6 @@
 //! Gathers the readings of one metric of one subject, aligned over the versions.
 
 use crate::sorting::{self, SortedMap};
-use std::collections::BTreeSet;
 
 use super::interleaved::Cells;
 use super::version_groups::{JudgedReadings, VersionReadings};
@@ -101,10 +100,9 @@ pub(super) fn gather(history: &History, artefacts: &SameArtefacts) -> Vec<Gather
 }
 
 fn keys<'a>(arms: &[Option<&'a Arm>]) -> Vec<&'a str> {
-    let present: BTreeSet<&str> =
-        sorting::set(arms.iter().flatten().flat_map(|arm| arm.figures.keys().map(String::as_str)));
+    let mut keys =
+        sorting::distinct(arms.iter().flatten().flat_map(|arm| arm.figures.keys().map(String::as_str)));
     let rank = |key: &str| METRICS.iter().position(|metric| metric.key == key).unwrap_or(METRICS.len());
-    let mut keys: Vec<&str> = present.into_iter().collect();
     sorting::by_key(&mut keys, |key| rank(key));
     keys
 }
@@ -206,8 +204,7 @@ fn cannot(readings: &[f64], slope: bool) -> Option<String> {
 /// The readings of a sample by block, on the scale on which they are judged. With several processes, each process
 /// counts as one reading, since all its readings share the conditions of its start.
 fn cells(sample: &Sample, scaled: impl Fn(f64) -> f64) -> Cells {
-    let processes: BTreeSet<u32> =
-        sorting::set(sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS));
+    let processes = sorting::distinct(sample.blocks.iter().map(|block| block / BLOCKS_OF_A_PROCESS));
     let mut groups: SortedMap<u32, Vec<f64>> = SortedMap::new();
     for (block, reading) in sample.blocks.iter().zip(&sample.readings) {
         let group = if processes.len() > 1 { block / BLOCKS_OF_A_PROCESS } else { *block };

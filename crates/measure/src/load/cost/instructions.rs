@@ -17,7 +17,6 @@ use crate::load::{LoadResult, Target};
 use crate::user_folder::TemporaryFolder;
 use scruple_core::per_request::{self, Bounds};
 use scruple_core::sorting::{self, SortedMap};
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -151,8 +150,8 @@ pub fn of(stretches: &[StretchCounts], requests: &[u64], by: String) -> RequestI
         let found = per_request::fit(&counts, &values, LEVEL);
         found.map_or(Bounds { value: 0.0, interval: None }, |found| found.each)
     };
-    let all: BTreeSet<&ObjectFunction> =
-        sorting::set(stretches.iter().flat_map(|stretch| stretch.functions.keys()));
+    let all: Vec<&ObjectFunction> =
+        sorting::distinct(stretches.iter().flat_map(|stretch| stretch.functions.keys()));
     let mut functions: Vec<FunctionCost> = all
         .into_iter()
         .map(|function| {
@@ -201,7 +200,7 @@ impl CountedServer<'_> {
             let mut ordered = Vec::new();
             for (number, count) in batches.iter().chain([&0]).enumerate() {
                 tree.wait_for_rest(REST);
-                let processes: BTreeSet<i32> = sorting::set(tree.processes());
+                let processes: Vec<i32> = sorting::distinct(tree.processes());
                 let order = format!("phase {number}");
                 if processes.iter().any(|process| session.order(*process, &order).is_err()) {
                     return Ok(Vec::new());

@@ -179,7 +179,7 @@ fn divide(stacks: &[StackSample], requests: u64) -> SampledTime {
         if let Some(leaf) = stack.first() {
             sums.entry(leaf).or_default().own += period;
         }
-        for frame in sorting::set(stack) {
+        for frame in sorting::distinct(stack) {
             let sum = sums.entry(frame).or_default();
             sum.inclusive += period;
             sum.samples += 1;

@@ -11,7 +11,7 @@ use super::layout::{Layout, STRIPPED, VARIABLES};
 use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
-use scruple_core::sorting::SortedMap;
+use scruple_core::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -78,13 +78,13 @@ fn relocated(mut layout: Layout, other: &object::File<'_>, own: &object::File<'_
     let (ours, theirs) = (ProgramCode::of(own)?, ProgramCode::of(other)?);
     for (name, there) in &theirs.functions {
         let Some(here) = ours.functions.get(name) else { continue };
-        let mut of_function: BTreeSet<(&str, u64)> = BTreeSet::new();
-        for (theirs, ours) in theirs.references(*there, &ours, *here).unwrap_or_default() {
-            let hit = ranges.iter().find(|(_, begin, end)| (*begin..*end).contains(&theirs));
-            of_function
-                .extend(hit.map(|(variable, begin, _)| (*variable, ours.wrapping_sub(theirs - begin))));
-        }
-        for (variable, address) in of_function {
+        let references = theirs.references(*there, &ours, *here).unwrap_or_default();
+        let of_function = references.into_iter().filter_map(|(theirs, ours)| {
+            let (variable, begin, _) =
+                ranges.iter().find(|(_, begin, end)| (*begin..*end).contains(&theirs))?;
+            Some((*variable, ours.wrapping_sub(theirs - begin)))
+        });
+        for (variable, address) in sorting::distinct(of_function) {
             *found.entry(variable).or_default().entry(address).or_default() += 1;
         }
     }
@@ -124,11 +124,12 @@ impl<'a> ProgramCode<'a> {
         let bytes = text.data().map_err(|error| error.to_string())?;
         let end = text.address() + bytes.len() as u64;
         let names = go_functions(file).ok_or("its table of functions has an unknown format")?;
-        let begins: BTreeSet<u64> = names.keys().copied().collect();
+        let begins: Vec<u64> = sorting::distinct(names.keys().copied());
         let mut functions = SortedMap::new();
         let mut twice = BTreeSet::new();
         for (begin, name) in names {
-            let next = begins.range(begin + 1..).next().copied().unwrap_or(end);
+            let behind = begins.partition_point(|other| *other <= begin);
+            let next = begins.get(behind).copied().unwrap_or(end);
             if name.starts_with("runtime.") && functions.insert(name.clone(), (begin, next)).is_some() {
                 twice.insert(name);
             }

@@ -224,7 +224,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
     // not look like four times that of one step.
     let timings: Vec<String> =
         rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
-    if sorting::set(&timings).len() > 1 {
+    if sorting::distinct(&timings).len() > 1 {
         columns.push(("timing".to_owned(), timings));
     }
     let known = |key: &str| rows.iter().any(|row| row.arm.sample(key).is_some());

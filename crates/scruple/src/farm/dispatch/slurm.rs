@@ -174,8 +174,8 @@ impl Slurm {
     /// Cancels all jobs of this folder.
     fn cancel(order: &WorkOrder<'_>) {
         if let Ok(queue) = Slurm::queue(order) {
-            let ids: BTreeSet<String> = sorting::set(queue.into_values().flatten().map(|job| job.id));
-            for some in ids.into_iter().collect::<Vec<_>>().chunks(500) {
+            let ids = sorting::distinct(queue.into_values().flatten().map(|job| job.id));
+            for some in ids.chunks(500) {
                 // A failure is ignored, because a job may have ended in the meantime.
                 let _ = ask(Command::new("scancel").args(some), None);
             }

@@ -9,7 +9,6 @@ use scruple_core::metric::Quality;
 use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::{Verdict, compare_noisy};
-use std::collections::BTreeSet;
 
 /// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;
@@ -175,8 +174,9 @@ impl OpenQuestions {
             let judged = find_changes(&journal.view()).series;
             let counts =
                 judged.iter().filter(|one| (one.exact || one.shifting) && !one.metric.starts_with("build."));
-            let sides: BTreeSet<usize> =
-                sorting::set(counts.flat_map(|series| series.borders.as_flattened()).copied().map(original));
+            let sides = sorting::distinct(
+                counts.flat_map(|series| series.borders.as_flattened()).copied().map(original),
+            );
             let open = |index: &usize| {
                 entries[*index].version.state == VersionState::Built && entries[*index].counted < VISITS
             };

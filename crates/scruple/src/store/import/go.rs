@@ -8,7 +8,6 @@ use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
-use std::collections::BTreeSet;
 
 /// A line with results.
 struct BenchmarkLine<'a> {
@@ -71,7 +70,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
 fn of_text(text: &str) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("go test");
     let lines = lines(text, &mut imported)?;
-    let processors: BTreeSet<Option<u32>> = sorting::set(lines.iter().map(|line| line.processors));
+    let processors: Vec<Option<u32>> = sorting::distinct(lines.iter().map(|line| line.processors));
     if let (1, Some(Some(processors))) = (processors.len(), processors.first()) {
         imported.note("GOMAXPROCS", &processors.to_string());
     }

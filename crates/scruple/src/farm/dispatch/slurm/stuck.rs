@@ -3,7 +3,7 @@
 
 use super::super::WorkOrder;
 use super::{ENDING, GRACE, QueuedJob, ask};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const LAUNCH: Duration = Duration::from_secs(20);
 
 /// The problem of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum JobProblem {
     /// Slurm will send the job again by itself, but only after minutes.
     Delayed,
@@ -40,7 +40,7 @@ enum ScriptProgress {
 #[derive(Default)]
 pub struct StuckJobs {
     since: HashMap<(String, JobProblem), Instant>,
-    helped: BTreeSet<(String, JobProblem)>,
+    helped: HashSet<(String, JobProblem)>,
 }
 
 impl StuckJobs {
