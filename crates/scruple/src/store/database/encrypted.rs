@@ -13,13 +13,20 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// Encrypts connections by one configuration.
+/// Encrypts connections by one configuration, or none. Connections of one type serve both, so that the library's code
+/// is compiled once.
 #[derive(Clone)]
-pub(super) struct Encryption(Arc<ClientConfig>);
+pub(super) struct Encryption(Option<Arc<ClientConfig>>);
 
 impl Encryption {
-    pub(super) fn new(config: ClientConfig) -> Encryption {
-        Encryption(Arc::new(config))
+    /// Encrypts by this configuration.
+    pub(super) fn by(config: ClientConfig) -> Encryption {
+        Encryption(Some(Arc::new(config)))
+    }
+
+    /// Encrypts nothing: for connections that ask for no handshake.
+    pub(super) fn none() -> Encryption {
+        Encryption(None)
     }
 }
 
@@ -29,7 +36,7 @@ impl<S: Socket> MakeTlsConnect<S> for Encryption {
     type Error = Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
-        Ok(Handshake { host: host.to_owned(), config: Arc::clone(&self.0) })
+        Ok(Handshake { host: host.to_owned(), config: self.0.clone() })
     }
 }
 
@@ -41,7 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket for S {}
 /// A handshake with this host.
 pub(super) struct Handshake {
     host: String,
-    config: Arc<ClientConfig>,
+    config: Option<Arc<ClientConfig>>,
 }
 
 impl<S: Socket> TlsConnect<S> for Handshake {
@@ -53,7 +60,9 @@ impl<S: Socket> TlsConnect<S> for Handshake {
         Box::pin(async move {
             let host = ServerName::try_from(self.host);
             let host = host.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            Ok(Encrypted(TlsConnector::from(self.config).connect(host, socket).await?))
+            let config =
+                self.config.ok_or_else(|| io::Error::other("the connection is not to be encrypted"))?;
+            Ok(Encrypted(TlsConnector::from(config).connect(host, socket).await?))
         })
     }
 }

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use postgres::config::{Host, SslMode};
 use postgres::error::SqlState;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-use postgres::{Client, Config, NoTls, Statement};
+use postgres::{Client, Config, Statement};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::error::Error;
@@ -24,7 +24,7 @@ pub(super) struct Postgres {
 /// The parameters for connecting to a server.
 struct ServerAccess {
     config: Config,
-    tls: Option<Encryption>,
+    encryption: Encryption,
 }
 
 struct PostgresSession {
@@ -79,26 +79,25 @@ impl ServerAccess {
         }
         let plain = parts.mode.as_deref() == Some("disable")
             || (config.get_hosts().iter().all(is_here) && !matches!(config.get_ssl_mode(), SslMode::Require));
-        let tls = match plain {
-            true => None,
+        let encryption = match plain {
+            true => {
+                config.ssl_mode(SslMode::Disable);
+                Encryption::none()
+            }
             false => {
                 let setup = scruple_measure::load::client_tls(parts.certificates.as_deref())
                     .map_err(|why| refused(Refusal::Other, why))?;
                 // Network connections are encrypted, and the server's certificate is checked, unless the URL says
                 // otherwise.
                 config.ssl_mode(SslMode::Require);
-                Some(Encryption::new(setup))
+                Encryption::by(setup)
             }
         };
-        Ok(ServerAccess { config, tls })
+        Ok(ServerAccess { config, encryption })
     }
 
     fn session(&self) -> Result<PostgresSession, DatabaseFailure> {
-        let client = match &self.tls {
-            Some(tls) => self.config.connect(tls.clone()),
-            None => self.config.connect(NoTls),
-        };
-        let client = client.map_err(|error| failure(&error, true))?;
+        let client = self.config.connect(self.encryption.clone()).map_err(|error| failure(&error, true))?;
         Ok(PostgresSession { client, statements: HashMap::new(), failed: false })
     }
 }
@@ -335,7 +334,8 @@ mod tests {
         let of = |text: &str| {
             let address = crate::address::StoreAddress::parse(text, true).expect("an address");
             let crate::address::StoreAddress::Server(url) = address else { panic!("a server") };
-            ServerAccess::of(&url).map(|server| server.tls.is_some()).map_err(|failure| failure.message)
+            let encrypted = |server: ServerAccess| server.config.get_ssl_mode() == SslMode::Require;
+            ServerAccess::of(&url).map(encrypted).map_err(|failure| failure.message)
         };
         assert_eq!(of("postgres://db.example/x"), Ok(true));
         assert_eq!(of("postgres://db.example/x?sslmode=prefer"), Ok(true));
