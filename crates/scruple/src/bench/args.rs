@@ -27,6 +27,58 @@ pub struct BenchArgs {
     /// List the selected cases and end.
     #[arg(long)]
     pub list: bool,
+    /// What the cases are compared with.
+    #[command(flatten)]
+    pub comparison: BenchComparisonArgs,
+    /// Show details of each case: a least-squares line with R², outliers, the distribution.
+    #[arg(short, long)]
+    pub detail: bool,
+    /// How much is measured.
+    #[command(flatten)]
+    pub effort: BenchEffortArgs,
+    /// Run the cases that declare several numbers of threads with these numbers.
+    #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
+    pub threads: Vec<u32>,
+    /// Treat differences within this margin as the same.
+    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    pub margin: String,
+    /// The time limit of one batch, and of the program's first answer.
+    ///
+    /// A case that exceeds it fails, and the others continue.
+    #[arg(
+        long = "time-limit",
+        alias = "case-limit",
+        value_name = "TIME",
+        default_value = "60s",
+        hide_short_help = true
+    )]
+    pub case_limit: String,
+    /// What is measured.
+    #[command(flatten)]
+    pub passes: BenchPassArgs,
+    /// The limits, and what they decide.
+    #[command(flatten)]
+    pub limits: BenchLimitArgs,
+    /// The metrics to show; instructions are counted only if they are listed here.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub metrics: Vec<String>,
+    /// The seed of every random choice; it is printed with each result.
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub seed: Option<u64>,
+    /// Where results are written.
+    #[command(flatten)]
+    pub results: ResultArgs,
+    /// Where runs are kept.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// Whether counts decide a gate, so that every case is counted even beyond the budget.
+    #[arg(skip)]
+    pub counts_decide: bool,
+}
+
+/// What the cases are compared with.
+#[derive(Args, Debug)]
+pub struct BenchComparisonArgs {
     /// Compare with another build of the suite, case by case.
     ///
     /// The first is the reference. Several programs, with or without names, give a matrix: --against c=./fnv-c
@@ -49,9 +101,11 @@ pub struct BenchArgs {
     /// Compare every case with this one.
     #[arg(long, value_name = "CASE", conflicts_with_all = ["against", "baseline"])]
     pub reference: Option<String>,
-    /// Show details of each case: a least-squares line with R², outliers, the distribution.
-    #[arg(short, long)]
-    pub detail: bool,
+}
+
+/// How much of the cases is measured.
+#[derive(Args, Debug)]
+pub struct BenchEffortArgs {
     /// Measure briefly: a few blocks in three processes, and in up to five more within the first second.
     #[arg(short, long)]
     pub quick: bool,
@@ -66,29 +120,22 @@ pub struct BenchArgs {
     /// Measure this many blocks in each process.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub blocks: Option<u32>,
-    /// Run the cases that declare several numbers of threads with these numbers.
-    #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
-    pub threads: Vec<u32>,
-    /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value = "1%")]
-    pub margin: String,
-    /// The time limit of one batch, and of the program's first answer.
-    ///
-    /// A case that exceeds it fails, and the others continue.
-    #[arg(
-        long = "time-limit",
-        alias = "case-limit",
-        value_name = "TIME",
-        default_value = "60s",
-        hide_short_help = true
-    )]
-    pub case_limit: String,
+}
+
+/// What of the cases is measured.
+#[derive(Args, Debug)]
+pub struct BenchPassArgs {
     /// Measure time only: no counting pass.
     #[arg(long, hide_short_help = true)]
     pub time_only: bool,
     /// Count only: allocations and collections, and no processes for time.
     #[arg(long, conflicts_with_all = ["time_only", "quick"], hide_short_help = true)]
     pub count_only: bool,
+}
+
+/// The limits of the cases, and what they decide.
+#[derive(Args, Debug)]
+pub struct BenchLimitArgs {
     /// Exit with code 3 when the readings cannot tell whether a limit is kept.
     ///
     /// The exit code is 1 when a limit is exceeded, with or without this option.
@@ -100,24 +147,9 @@ pub struct BenchArgs {
     /// Add a limit to those of the cases; implies --check.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
-    /// The metrics to show; instructions are counted only if they are listed here.
-    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
-    pub metrics: Vec<String>,
-    /// The seed of every random choice; it is printed with each result.
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    pub seed: Option<u64>,
-    /// Where results are written.
-    #[command(flatten)]
-    pub results: ResultArgs,
-    /// Where runs are kept.
-    #[command(flatten)]
-    pub store: StoreArgs,
-    /// Whether counts decide a gate, so that every case is counted even beyond the budget.
-    #[arg(skip)]
-    pub counts_decide: bool,
 }
 
-impl BenchArgs {
+impl BenchLimitArgs {
     /// Returns which outcomes of the limits make the exit code other than 0.
     pub fn failing_limits(&self) -> FailingLimits {
         match (self.no_check, self.check || !self.limit.is_empty()) {

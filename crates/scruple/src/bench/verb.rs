@@ -73,7 +73,7 @@ fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Faul
     let sides = sides(args, config)?;
     let terms = Terms {
         margin: values::margin(&args.margin)?,
-        reference: args.reference.clone(),
+        reference: args.comparison.reference.clone(),
         ..Terms::default()
     };
     let interrupted = new_run::interruption_flag()?;
@@ -93,10 +93,10 @@ fn taken(
 ) -> Result<FinishedSuite, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
-    let mut limits = output::limits(&args.limit, &brought)?;
+    let mut limits = output::limits(&args.limits.limit, &brought)?;
     let subjects = suite.record.run.arms.iter().filter(|arm| arm.role == Role::Subject);
     output::check_limits(&limits, subjects)?;
-    if args.count_only {
+    if args.passes.count_only {
         output::check_no_times(&limits, &args.metrics)?;
     }
     limits.append(&mut suite.cases.declared.limits.clone());
@@ -107,7 +107,7 @@ fn taken(
     limits.extend(configured);
     suite.record.run.terms.limits.clone_from(&limits);
     let store = paths::open_store(&args.store)?;
-    let baseline = match (&args.baseline, &store) {
+    let baseline = match (&args.comparison.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
         (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),
         _ => None,
@@ -160,7 +160,7 @@ fn conclude(
     if let Some(fault) = ended(suite, result) {
         return Err(fault);
     }
-    Ok(Code::of_limits(report.kept(), args.failing_limits()))
+    Ok(Code::of_limits(report.kept(), args.limits.failing_limits()))
 }
 
 /// Writes the table of the results so far.
@@ -232,13 +232,13 @@ fn sides(args: &BenchArgs, config: &Config) -> Result<Vec<BenchSide>, Fault> {
         words = config.bench_program()?;
     }
     let mut lines = Vec::new();
-    for (index, against) in args.against.iter().enumerate() {
+    for (index, against) in args.comparison.against.iter().enumerate() {
         let (name, command) = named_program(against, index);
         let words = shell_words::split(command)
             .map_err(|_| Fault::usage(format!("‘{against}’ has a quote that does not end: close it")))?;
         lines.push((Some(name), words));
     }
-    lines.push(((!args.against.is_empty()).then(|| args.name.clone()), words));
+    lines.push(((!args.comparison.against.is_empty()).then(|| args.comparison.name.clone()), words));
     lines
         .into_iter()
         .map(|(label, words)| {
@@ -262,7 +262,7 @@ fn named_program(text: &str, index: usize) -> (String, &str) {
 }
 
 fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
-    match &args.reference {
+    match &args.comparison.reference {
         Some(name) if !suite.names().contains(&name.as_str()) => Err(Fault::usage(format!(
             "there is no case ‘{name}’ to compare with: `scruple bench --list` shows the names"
         ))),
@@ -271,24 +271,24 @@ fn check_reference(args: &BenchArgs, suite: &Suite) -> Result<(), Fault> {
 }
 
 fn effort(args: &BenchArgs) -> Result<SuiteEffort, Fault> {
-    let compared = !args.against.is_empty();
-    let (processes, blocks, budget) = match args.quick {
+    let compared = !args.comparison.against.is_empty();
+    let (processes, blocks, budget) = match args.effort.quick {
         true => ((FEW, MOST), FIRST_BLOCKS, Duration::from_secs(2)),
         false if compared => ((6, 24), 40, Duration::from_secs(10)),
         false => ((5, MOST), 30, Duration::from_secs(10)),
     };
-    let processes = args.processes.map_or(processes, |n| (n.max(1), n.max(1)));
+    let processes = args.effort.processes.map_or(processes, |n| (n.max(1), n.max(1)));
     // The default budget does not cut short a requested number of blocks or processes; only an explicit budget does.
-    let unhurried = args.budget.is_none();
+    let unhurried = args.effort.budget.is_none();
     Ok(SuiteEffort {
         processes,
-        blocks: args.blocks.unwrap_or(blocks).max(1),
-        exact_processes: unhurried && args.processes.is_some(),
-        exact_blocks: unhurried && args.blocks.is_some(),
-        answer_within: (args.quick && args.processes.is_none()).then_some(FIRST_ANSWER),
-        budget: args.budget.as_deref().map_or(Ok(budget), values::duration)?,
+        blocks: args.effort.blocks.unwrap_or(blocks).max(1),
+        exact_processes: unhurried && args.effort.processes.is_some(),
+        exact_blocks: unhurried && args.effort.blocks.is_some(),
+        answer_within: (args.effort.quick && args.effort.processes.is_none()).then_some(FIRST_ANSWER),
+        budget: args.effort.budget.as_deref().map_or(Ok(budget), values::duration)?,
         case_limit: values::duration(&args.case_limit)?,
-        passes: Passes::asked(args.time_only, args.count_only),
+        passes: Passes::asked(args.passes.time_only, args.passes.count_only),
         list_only: args.list,
         lists_in_first: !args.list,
         counts_decide: args.counts_decide,

@@ -57,7 +57,7 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
 
 fn suites(mut of: OfSuites) -> Result<Code, Fault> {
     check_requests(&of.bench.results, &of.gate.gate)?;
-    if of.bench.baseline.is_some() || of.bench.list {
+    if of.bench.comparison.baseline.is_some() || of.bench.list {
         return Err(Fault::usage(
             "a gate weighs both sides now: name the other build with --against, and leave --baseline and --list out",
         ));

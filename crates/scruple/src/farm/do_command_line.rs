@@ -45,7 +45,7 @@ pub fn weighed(
         Verb::Bench(mut args) => {
             (args.store.no_store, args.seed, args.results.json) = (true, Some(line.seed), true);
             // The comparison with a stored run is made later, for the runs of all nodes together.
-            args.baseline = None;
+            args.comparison.baseline = None;
             let taken = bench::verb::take(&args)?;
             taken.result?;
             let failures = taken.suite.failures().into_iter();
