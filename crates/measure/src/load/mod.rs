@@ -57,7 +57,9 @@ pub use generator_delays::Delayed;
 pub use hdr_log::hdr_log;
 pub use latencies::Latencies;
 pub use nginx::{Nginx, NginxError};
-pub use plan::{Arrivals, LATE, Pace, Plan, PlannedRow, Polling, RequestOrder, RowOf, WarmUp};
+pub use plan::{
+    Arrivals, GeneratorThreads, LATE, Pace, Plan, PlannedRow, Polling, RequestOrder, RowOf, WarmUp,
+};
 pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, request_file};
 pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};

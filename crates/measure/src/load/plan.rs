@@ -27,8 +27,8 @@ pub struct Plan {
     pub streams: u32,
     /// Whether a connection carries more than one request.
     pub keep_alive: bool,
-    /// The number of generator threads.
-    pub threads: u32,
+    /// The threads of the generator.
+    pub threads: GeneratorThreads,
     /// How long requests are sent, without the warm-up.
     pub duration: Duration,
     /// The number of requests after which sending stops, if that is before the duration's end.
@@ -50,16 +50,30 @@ pub struct Plan {
     pub lateness: Duration,
     /// The seed of the choice of weighted requests and of the gaps of Poisson arrivals.
     pub seed: u64,
-    /// Whether threads poll during the last microseconds before a sending.
-    pub polling: Polling,
-    /// The cores to which the threads are pinned in turn; empty for all cores.
-    pub cores: Vec<usize>,
     /// The receiver of every single request, if there is one.
     pub each: Option<RequestReceiver>,
     /// Whether responses are counted for observers while the load runs.
     pub live: bool,
-    /// Whether the generator's threads request a real-time priority. A refusal is reported as a doubt.
+}
+
+/// The threads of the generator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GeneratorThreads {
+    /// The number of threads.
+    pub count: u32,
+    /// Whether they poll during the last microseconds before a sending.
+    pub polling: Polling,
+    /// The cores to which they are pinned in turn; empty for all cores.
+    pub cores: Vec<usize>,
+    /// Whether they request a real-time priority. A refusal is reported as a doubt.
     pub priority: bool,
+}
+
+impl GeneratorThreads {
+    /// This many threads, on all cores.
+    pub fn of(count: u32) -> GeneratorThreads {
+        GeneratorThreads { count, polling: Polling::Auto, cores: Vec::new(), priority: false }
+    }
 }
 
 /// How the next request is chosen.
@@ -174,7 +188,7 @@ impl Plan {
             grow_to: 0,
             streams: 1,
             keep_alive: true,
-            threads: 1,
+            threads: GeneratorThreads::of(1),
             duration: Duration::from_secs(10),
             max_requests: None,
             timeout: Duration::from_secs(5),
@@ -184,11 +198,8 @@ impl Plan {
             marks: Vec::new(),
             lateness: LATE,
             seed: 1,
-            polling: Polling::Auto,
-            cores: Vec::new(),
             each: None,
             live: false,
-            priority: false,
         }
     }
 
@@ -201,13 +212,13 @@ impl Plan {
             return Err("there is nothing to send: at least one request is needed".to_owned());
         }
         self.requests.iter().try_for_each(Request::validate)?;
-        if self.connections == 0 || self.threads == 0 || self.streams == 0 {
+        if self.connections == 0 || self.threads.count == 0 || self.streams == 0 {
             return Err("at least one connection, one thread and one stream are needed".to_owned());
         }
-        if self.threads > self.connections {
+        if self.threads.count > self.connections {
             return Err(format!(
                 "{} threads cannot share {} connections: each needs one of its own",
-                self.threads, self.connections
+                self.threads.count, self.connections
             ));
         }
         if self.duration.is_zero() || self.duration > Duration::from_secs(86_400) {
@@ -282,21 +293,21 @@ impl Plan {
 
     /// The number of polls of a closed loop before it sleeps, on a machine with `cores` cores.
     pub(crate) fn polls_before_sleep(&self, cores: usize) -> u32 {
-        match (self.polling, self.pace) {
+        match (self.threads.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Open { .. }) => 0,
-            (Polling::Auto, Pace::Closed) if cores <= self.threads as usize => 0,
+            (Polling::Auto, Pace::Closed) if cores <= self.threads.count as usize => 0,
             (Polling::On | Polling::Auto, Pace::Closed) => POLLS,
         }
     }
 
     /// Whether threads poll before sendings, on a machine with `cores` cores.
     pub(crate) fn polls_before_sending(&self, cores: usize) -> bool {
-        match (self.polling, self.pace) {
+        match (self.threads.polling, self.pace) {
             (Polling::Off, _) | (_, Pace::Closed) => false,
             (Polling::On, _) => true,
             (Polling::Auto, Pace::Open { rate, .. }) => {
-                let share = rate / f64::from(self.threads) * POLLED as f64 / 1e9;
-                share <= 0.25 && cores > self.threads as usize
+                let share = rate / f64::from(self.threads.count) * POLLED as f64 / 1e9;
+                share <= 0.25 && cores > self.threads.count as usize
             }
         }
     }
@@ -316,7 +327,7 @@ mod tests {
                 && open(0.0).validate().is_err()
                 && open(1.0).validate().is_ok()
         );
-        assert!(Plan { threads: 2, ..good.clone() }.validate().is_err());
+        assert!(Plan { threads: GeneratorThreads::of(2), ..good.clone() }.validate().is_err());
         assert!(Plan { duration: Duration::ZERO, ..good.clone() }.validate().is_err());
         assert!(Plan { requests: Vec::new(), ..good }.validate().is_err());
     }

@@ -68,7 +68,7 @@ impl LoadShared {
             expected: plan.requests.iter().map(expected).collect(),
             cumulated: cumulated.collect(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            live: (0..plan.threads).map(|_| LiveFigures::default()).collect(),
+            live: (0..plan.threads.count).map(|_| LiveFigures::default()).collect(),
             stop: AtomicBool::new(false),
         })
     }

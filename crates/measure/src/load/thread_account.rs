@@ -8,7 +8,7 @@ pub(super) fn configure_thread(plan: &Plan, number: u32) -> bool {
     // SAFETY: plain system calls about the calling thread; the structures are valid when zero and outlive the calls.
     unsafe {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64);
-        if let Some(core) = plan.cores.get(number as usize % plan.cores.len().max(1))
+        if let Some(core) = plan.threads.cores.get(number as usize % plan.threads.cores.len().max(1))
             && *core < libc::CPU_SETSIZE as usize
         {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
@@ -16,7 +16,7 @@ pub(super) fn configure_thread(plan: &Plan, number: u32) -> bool {
             libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
         }
         let priority = libc::sched_param { sched_priority: 10 };
-        !plan.priority || libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
+        !plan.threads.priority || libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority) == 0
     }
 }
 

@@ -15,8 +15,8 @@ mod stopped;
 use scruple_core::knee::{KneeSearch, Slo};
 use scruple_measure::load::cost::collections;
 use scruple_measure::load::{
-    AnswerCheck, Arrivals, Ended, Failure, LoadError, LoadResult, Pace, Plan, Request, RequestOrder, Target,
-    WarmUp, allow_descriptors, capacity, run,
+    AnswerCheck, Arrivals, Ended, Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Request,
+    RequestOrder, Target, WarmUp, allow_descriptors, capacity, run,
 };
 use servers::{HELLO, Loop, Stall};
 use std::io::Write;
@@ -126,7 +126,7 @@ fn a_run_with_more_time_outs_than_it_may_have_is_given_up() {
     for (pace, threads) in [(Pace::Closed, 1), (Pace::Open { rate: 50.0, arrivals: Arrivals::Constant }, 2)] {
         let plan = Plan {
             pace,
-            threads,
+            threads: GeneratorThreads::of(threads),
             timeout: Duration::from_millis(200),
             most_timeouts: Some(3),
             duration: Duration::from_secs(600),
@@ -248,7 +248,13 @@ fn a_unix_socket_and_several_threads() {
     let path = folder.path().join("s");
     let _server = Loop::unix(&path);
     for pace in [Pace::Closed, Pace::Open { rate: 2000.0, arrivals: Arrivals::Poisson }] {
-        let plan = Plan { threads: 3, connections: 7, max_requests: Some(1000), pace, ..small() };
+        let plan = Plan {
+            threads: GeneratorThreads::of(3),
+            connections: 7,
+            max_requests: Some(1000),
+            pace,
+            ..small()
+        };
         let result = load(&Target::unix(&path), &plan).expect("a run");
         assert_eq!((result.counts.answered, result.counts.failures.total()), (1000, 0), "{pace:?}");
         assert_eq!(result.generator.threads, 3);
@@ -388,7 +394,7 @@ fn a_generator_that_gets_no_core_says_so() {
         }
         let plan = Plan {
             pace: Pace::Open { rate: 2000.0, arrivals: Arrivals::Constant },
-            cores: vec![0],
+            threads: GeneratorThreads { cores: vec![0], ..GeneratorThreads::of(1) },
             duration: Duration::from_secs(1),
             max_requests: None,
             timeout: Duration::from_secs(5),

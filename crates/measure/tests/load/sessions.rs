@@ -2,7 +2,8 @@
 
 use super::{load, servers, target};
 use scruple_measure::load::{
-    Arrivals, Failure, LoadResult, Pace, Plan, Protocol, Request, RowOf, Target, WarmUp, scenario,
+    Arrivals, Failure, GeneratorThreads, LoadResult, Pace, Plan, Protocol, Request, RowOf, Target, WarmUp,
+    scenario,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -190,7 +191,7 @@ fn in_the_open_model_sessions_begin_as_the_stages_say() {
     let plan = Plan {
         pace: Pace::Open { rate: 30.0, arrivals: Arrivals::Constant },
         duration: Duration::from_secs(2),
-        threads: 2,
+        threads: GeneratorThreads::of(2),
         parts: 4,
         ..plan(&text)
     };
@@ -225,8 +226,12 @@ fn data_that_are_taken_once_end_the_load() {
     std::fs::write(folder.path().join("names.csv"), format!("name\n{names}")).expect("written");
     let text = "[[data]]\nname = 'who'\nfile = 'names.csv'\ntake = 'once'\n[[request]]\npath = '/hello?${who.name}'\n";
     let read = scenario(text, folder.path()).expect("a scenario");
-    let plan =
-        Plan { scenario: read.scenario.map(Arc::new), requests: read.requests, threads: 2, ..plan(BUY) };
+    let plan = Plan {
+        scenario: read.scenario.map(Arc::new),
+        requests: read.requests,
+        threads: GeneratorThreads::of(2),
+        ..plan(BUY)
+    };
     let result = load(&target(shop.address), &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.total()), (25, 0));
     assert!(result.doubts.iter().any(|doubt| doubt.code == "data-used-up"), "{:?}", result.doubts);

@@ -9,7 +9,7 @@ use crate::new_run;
 use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession, Side};
 use scruple_measure::load::cost::instructions;
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{LoadResult, Pace, Plan, Request, Target, WarmUp, run};
+use scruple_measure::load::{GeneratorThreads, LoadResult, Pace, Plan, Request, Target, WarmUp, run};
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,7 +34,7 @@ impl SingleConnection {
         let plan = Plan {
             pace: Pace::Closed,
             connections: 1,
-            threads: 1,
+            threads: GeneratorThreads::of(1),
             timeout: PATIENCE,
             most_timeouts: Some(1),
             duration: PATIENCE * 10,

@@ -39,7 +39,9 @@ pub(super) struct Connections {
 impl Connections {
     /// A thread's share of the plan's connections, none of which is open yet.
     pub(super) fn new(plan: &Plan, thread: u32) -> io::Result<Connections> {
-        let part = |whole: u32| (whole / plan.threads + u32::from(thread < whole % plan.threads)) as usize;
+        let part = |whole: u32| {
+            (whole / plan.threads.count + u32::from(thread < whole % plan.threads.count)) as usize
+        };
         let most = if plan.by_clock() { plan.grow_to.max(plan.connections) } else { plan.connections };
         Ok(Connections {
             poller: Poller::new()?,

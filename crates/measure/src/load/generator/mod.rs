@@ -315,12 +315,12 @@ impl Generator {
         if let Pace::Open { rate, arrivals } = self.plan.pace {
             let before = self.plan.warm_up_before();
             let begin = start.saturating_sub(before);
-            let warm = (before as f64 * rate / 1e9 / f64::from(self.plan.threads)).ceil() as u64;
+            let warm = (before as f64 * rate / 1e9 / f64::from(self.plan.threads.count)).ceil() as u64;
             self.schedule = Some(SendSchedule::new(Share {
                 rate,
                 arrivals,
                 thread: self.thread,
-                threads: self.plan.threads,
+                threads: self.plan.threads.count,
                 seed: self.plan.seed,
                 start: begin,
                 end: self.time.end,

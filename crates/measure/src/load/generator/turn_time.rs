@@ -24,7 +24,7 @@ pub(super) struct TurnTime {
 impl TurnTime {
     /// The share of one thread in a turn that has not begun.
     pub(super) fn of(plan: &Plan, thread: u32) -> TurnTime {
-        let (thread, threads) = (u64::from(thread), u64::from(plan.threads));
+        let (thread, threads) = (u64::from(thread), u64::from(plan.threads.count));
         let share = |most: u64| most / threads + u64::from(thread < most % threads);
         TurnTime {
             start: u64::MAX,

@@ -123,7 +123,7 @@ impl Session {
         let shared =
             Arc::new(LoadShared::new(target, plan, reachable(target)?, tls).map_err(LoadError::Plan)?);
         let plan = Arc::new(plan.clone());
-        let generators = (0..plan.threads).map(|thread| Generator::new(&shared, &plan, thread));
+        let generators = (0..plan.threads.count).map(|thread| Generator::new(&shared, &plan, thread));
         Ok(Session { generators: generators.collect::<io::Result<_>>()?, shared })
     }
 

@@ -15,7 +15,9 @@ use scruple_measure::load::cost::sampled::{self, SampledTime};
 use scruple_measure::load::cost::sheet::{self, Sheet};
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
-use scruple_measure::load::{Failure, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run};
+use scruple_measure::load::{
+    Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run,
+};
 use scruple_measure::program::Program;
 use std::path::Path;
 use std::sync::Arc;
@@ -125,7 +127,12 @@ impl InstrumentPass<'_> {
     /// A clause that says why they cannot be counted.
     pub fn instructions(&self, requests: u64) -> Result<RequestInstructions, String> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
-        let plan = Plan { pace: Pace::Closed, threads: 1, grow_to: 0, ..self.bounded(SIMULATED) };
+        let plan = Plan {
+            pace: Pace::Closed,
+            threads: GeneratorThreads::of(1),
+            grow_to: 0,
+            ..self.bounded(SIMULATED)
+        };
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
         let cache = paths::calltree_folder().map_err(|fault| fault.to_string())?;
         instructions::weigh(command, &self.side.target, requests, &cache, self.interrupted, &mut exactly)

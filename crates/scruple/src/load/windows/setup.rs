@@ -9,9 +9,9 @@ use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{
-    AnswerCheck, Arrivals, Model, Nginx, NginxError, Pace, Plan, PlannedRow, Protocol, Request,
-    RequestFileContent, RequestOrder, Scenario, Target, Trust, WarmUp, access_log, har, is_access_log,
-    request_file, scenario,
+    AnswerCheck, Arrivals, GeneratorThreads, Model, Nginx, NginxError, Pace, Plan, PlannedRow, Protocol,
+    Request, RequestFileContent, RequestOrder, Scenario, Target, Trust, WarmUp, access_log, har,
+    is_access_log, request_file, scenario,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -297,7 +297,7 @@ pub fn plan(args: &LoadArgs, side: &TargetServer, seed: u64) -> Result<Plan, Fau
         grow_to,
         streams: args.connection.http2.unwrap_or(1),
         keep_alive: !args.connection.no_keep_alive,
-        threads,
+        threads: GeneratorThreads { cores, priority: amount.priority, ..GeneratorThreads::of(threads) },
         duration: match users.duration {
             Some(duration) => duration,
             None => values::duration(args.duration())?,
@@ -312,8 +312,6 @@ pub fn plan(args: &LoadArgs, side: &TargetServer, seed: u64) -> Result<Plan, Fau
             time => WarmUp::For(values::duration(time)?),
         },
         seed,
-        cores,
-        priority: amount.priority,
         ..Plan::of(Request::get("/"))
     };
     plan.validate().map_err(Fault::usage)?;

@@ -20,7 +20,7 @@ impl Users {
         (start, end): (u64, u64),
     ) -> Option<(Users, SendSchedule)> {
         let scenario = plan.scenario.as_ref()?;
-        let threads = plan.threads;
+        let threads = plan.threads.count;
         let own = |(index, _): &(usize, (u64, u32))| *index as u32 % threads == thread;
         let listed = |all: &[(u64, u32)]| {
             RateCourse::Listed(all.iter().copied().enumerate().filter(own).map(|(_, due)| due).collect())
