@@ -172,17 +172,7 @@ impl Side {
         known: &mut FunctionIndices,
     ) {
         self.cut = self.cut.saturating_add(profile.cut);
-        let mut place_of = HashMap::new();
-        for (index, function) in profile.functions.iter().enumerate() {
-            let is_own = program.is_some() && function.object.as_deref() == program;
-            let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
-            let place = known.get(&id).copied().unwrap_or_else(|| {
-                let place = self.add_function(function.clone(), named(function, is_own));
-                known.insert(id, place);
-                place
-            });
-            place_of.insert(index, place);
-        }
+        let places = self.add_functions(profile, program, known);
         let process = explain::Function {
             name: match is_program {
                 true => "the program".to_owned(),
@@ -191,9 +181,31 @@ impl Side {
             ..explain::Function::default()
         };
         let process = self.special(process);
-        let signal = self.signal();
         let begin = self.tree.contexts.len();
         self.processes.push((profile.words.clone(), begin));
+        self.add_runs(profile, &places);
+        self.add_contexts(profile, process, &places);
+        self.add_calls(profile, begin, &places);
+    }
+
+    /// Adds the functions that are not known from another process, and returns the index of each function of the
+    /// profile.
+    fn add_functions(
+        &mut self,
+        profile: &Profile,
+        program: Option<&str>,
+        known: &mut FunctionIndices,
+    ) -> Vec<usize> {
+        let place = |function: &ProfileFunction| {
+            let is_own = program.is_some() && function.object.as_deref() == program;
+            let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
+            *known.entry(id).or_insert_with(|| self.add_function(function.clone(), named(function, is_own)))
+        };
+        profile.functions.iter().map(place).collect()
+    }
+
+    /// Adds which instructions ran, and how often.
+    fn add_runs(&mut self, profile: &Profile, places: &[usize]) {
         for run in &profile.runs {
             let mut address = run.offset;
             let mut of_file = match &run.object {
@@ -208,17 +220,23 @@ impl Side {
                 if let Some(function) = run.function
                     && let Some(distance) = address.checked_sub(profile.functions[function].offset)
                 {
-                    self.executed[place_of[&function]].insert(distance, *length);
+                    self.executed[places[function]].insert(distance, *length);
                 }
                 address += u64::from(*length);
             }
         }
+    }
+
+    /// Adds the contexts of a process, with their costs.
+    fn add_contexts(&mut self, profile: &Profile, process: usize, places: &[usize]) {
+        let signal = self.signal();
+        let begin = self.tree.contexts.len();
         let mut has_threads = false;
         for (index, context) in profile.contexts.iter().enumerate() {
             let function = match (context.parent, context.function) {
                 (None, _) => process,
                 (Some(_), None) => signal,
-                (Some(_), Some(function)) => place_of[&function],
+                (Some(_), Some(function)) => places[function],
             };
             let cost = OwnCost {
                 instructions: context.own,
@@ -246,9 +264,13 @@ impl Side {
             let sum = if is_known { &mut self.named.0 } else { &mut self.named.1 };
             *sum += context.own;
         }
+    }
+
+    /// Adds who called whom. The contexts of the process begin at `begin`.
+    fn add_calls(&mut self, profile: &Profile, begin: usize, places: &[usize]) {
         let edge = |edge: &Calls| explain::Edge {
-            caller: place_of[&edge.caller],
-            callee: place_of[&edge.callee],
+            caller: places[edge.caller],
+            callee: places[edge.callee],
             calls: edge.calls,
         };
         self.tree.edges.extend(profile.calls.iter().map(edge));

@@ -5,47 +5,21 @@
 //! block around it ran. So the cost does not jump where V8 leaves out a block because it ran as often as the one around
 //! it. Callers are those whose texts account for all calls of a function ([`callers`]).
 
-use super::callers::{self, Called, Callees};
-use super::tokens::{is_word, tokens};
+use super::callers::{self, Called};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
-use crate::calltree::binary::UNKNOWN;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, Edge, GENERATED, OwnCost, PROGRAM};
-use scruple_core::sorting::{self, SortedMap};
+use scruple_core::sorting;
 use serde::Deserialize;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The name of the code outside all functions.
-const TOP: &str = "(top level)";
+mod functions;
 
-/// The number of characters that count as one token in a file whose text is not known.
-const LENGTH: u64 = 4;
-
-/// Built-in methods that call the function that is their first argument, and do not keep it.
-const CALL_BACK: [&str; 13] = [
-    "every",
-    "filter",
-    "find",
-    "findIndex",
-    "findLast",
-    "findLastIndex",
-    "flatMap",
-    "forEach",
-    "map",
-    "reduce",
-    "reduceRight",
-    "some",
-    "sort",
-];
-
-/// Built-in functions that call the function that is their second argument, and do not keep it.
-const CALL_BACK_SECOND: [&str; 5] = ["from", "parse", "replace", "replaceAll", "stringify"];
+use functions::functions;
 
 /// The variables that make Node count.
 pub(super) fn env(folder: &Path) -> Vec<(OsString, OsString)> {
@@ -123,18 +97,6 @@ struct Block {
     start_offset: usize,
     end_offset: usize,
     count: u64,
-}
-
-/// A function of a file, with what is its own and not that of the functions in it.
-struct OwnFunction {
-    name: String,
-    calls: u64,
-    executed: u64,
-    digest: u64,
-    /// The last part of the name, by which it is called; its place if it has no name.
-    called: String,
-    /// What it calls.
-    callees: Callees,
 }
 
 struct CoverageBuilder {
@@ -250,222 +212,6 @@ fn module_of(path: &Path, main: &Path) -> String {
     }
     let beside = main.parent().and_then(|folder| path.strip_prefix(folder).ok());
     format!("module {}", beside.unwrap_or(path).display())
-}
-
-/// The functions of a file that ran. Without the file's text, tokens are taken to have [`LENGTH`] characters.
-fn functions(script: &CoveredScript, text: Option<&[u16]>) -> Vec<OwnFunction> {
-    let mut all: Vec<(Block, &Covered)> =
-        script.functions.iter().filter_map(|function| Some((*function.ranges.first()?, function))).collect();
-    // Outer functions before those in them.
-    sorting::by_key(&mut all, |(whole, _)| (whole.start_offset, usize::MAX - whole.end_offset));
-    let end = all.iter().map(|(whole, _)| whole.end_offset).max().unwrap_or_default();
-    let length = text.map_or(end, <[u16]>::len).min(end);
-    // The innermost function and the number of executions of each character.
-    let mut owner = vec![usize::MAX; length];
-    let mut executed = vec![0_u64; length];
-    for (index, (whole, function)) in all.iter().enumerate() {
-        let part = |block: &Block| {
-            let start = block.start_offset.min(length);
-            start..block.end_offset.clamp(start, length)
-        };
-        for block in &function.ranges {
-            if let Some(counts) = executed.get_mut(part(block)) {
-                counts.fill(block.count);
-            }
-        }
-        if let Some(owners) = owner.get_mut(part(whole)) {
-            owners.fill(index);
-        }
-    }
-    let names = names(&all);
-    let mut digests: Vec<DefaultHasher> = all.iter().map(|_| DefaultHasher::new()).collect();
-    let mut sums = vec![0_u64; all.len()];
-    let own_names: Vec<Range<usize>> =
-        all.iter().map(|(whole, function)| own_name(*whole, function, text)).collect();
-    let called: Vec<String> = all.iter().map(|(whole, function)| called(script, *whole, function)).collect();
-    let mut callees = vec![Callees::default(); all.len()];
-    let Some(text) = text else {
-        for (at, index) in owner.iter().enumerate().filter(|(_, index)| **index < all.len()) {
-            sums[*index] = sums[*index].saturating_add(executed[at]);
-        }
-        sums.iter_mut().for_each(|sum| *sum /= LENGTH);
-        return owned(&all, names, called, sums, &vec![UNKNOWN; all.len()], callees);
-    };
-    let places = tokens(&text[..length]);
-    // The tokens that hand a function to a built-in method.
-    let mut arguments = BTreeSet::new();
-    for (number, place) in places.iter().enumerate() {
-        let (at, token) = (place.start, &text[place.clone()]);
-        let Some(function) = owner.get(at).copied().filter(|index| *index < all.len()) else { continue };
-        sums[function] = sums[function].saturating_add(executed[at]);
-        // A renamed function has the same code.
-        if own_names[function].contains(&at) {
-            continue;
-        }
-        token.hash(&mut digests[function]);
-        if !is_word(token) || executed[at] == 0 {
-            continue;
-        }
-        let name = String::from_utf16_lossy(token);
-        let Some(open) = opening_of_call(text, &places, number) else {
-            let is_defined = is(text, &places, number + 1, "=")
-                && places.get(number + 2).is_some_and(|value| begins_function(&all, value.start, &name));
-            if !is_defined && !arguments.contains(&number) {
-                callees[function].mentioned.insert(name);
-            }
-            continue;
-        };
-        let argument = match (CALL_BACK.contains(&&*name), CALL_BACK_SECOND.contains(&&*name)) {
-            (true, _) => Some(open + 1),
-            (_, true) => second_argument(text, &places, open),
-            _ => None,
-        };
-        if let Some(argument) = argument.filter(|argument| *argument < places.len()) {
-            if let Some(handed) = unnamed_at(&all, places[argument].start) {
-                callees[function].handed.insert((called[handed].clone(), name.clone()));
-            } else if is_word(&text[places[argument].clone()])
-                && [",", ")"].iter().any(|end| is(text, &places, argument + 1, end))
-            {
-                let handed = String::from_utf16_lossy(&text[places[argument].clone()]);
-                callees[function].handed_by_name.insert((handed, name.clone()));
-                arguments.insert(argument);
-            }
-        }
-        // A method with the name of a function may be another one.
-        if number > 0 && [".", "?."].iter().any(|dot| is(text, &places, number - 1, dot)) {
-            callees[function].mentioned.insert(name.clone());
-        }
-        let calls = callees[function].named.entry(name).or_default();
-        *calls = calls.saturating_add(executed[at]);
-    }
-    let digests: Vec<u64> = digests.iter().map(Hasher::finish).collect();
-    owned(&all, names, called, sums, &digests, callees)
-}
-
-/// Whether the token with this number is this text.
-fn is(text: &[u16], places: &[Range<usize>], number: usize, expected: &str) -> bool {
-    places.get(number).is_some_and(|place| expected.encode_utf16().eq(text[place.clone()].iter().copied()))
-}
-
-/// The number of the parenthesis that opens the arguments, if a token is the name in a call.
-fn opening_of_call(text: &[u16], places: &[Range<usize>], number: usize) -> Option<usize> {
-    let open = number + 1 + usize::from(is(text, places, number + 1, "?."));
-    is(text, places, open, "(").then_some(open)
-}
-
-/// The number of the token with which the second argument of a call begins, behind its opening parenthesis.
-fn second_argument(text: &[u16], places: &[Range<usize>], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (number, place) in places.iter().enumerate().skip(open + 1) {
-        let (first, last) = (text[place.start], text[place.end - 1]);
-        // A piece of a template may begin and end with a brace.
-        let closes = [b')', b']', b'}'].iter().any(|one| first == u16::from(*one));
-        let opens = [b'(', b'[', b'{'].iter().any(|one| last == u16::from(*one));
-        if closes {
-            depth = depth.checked_sub(1)?;
-        }
-        if depth == 0 && is(text, places, number, ",") {
-            return Some(number + 1);
-        }
-        depth += usize::from(opens);
-    }
-    None
-}
-
-/// Whether a function with this name begins there.
-fn begins_function(all: &[(Block, &Covered)], start: usize, name: &str) -> bool {
-    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
-    all.get(at).is_some_and(|(whole, function)| whole.start_offset == start && function.function_name == name)
-}
-
-/// Puts together what is known of functions that ran.
-fn owned(
-    all: &[(Block, &Covered)],
-    names: Vec<String>,
-    called: Vec<String>,
-    sums: Vec<u64>,
-    digests: &[u64],
-    callees: Vec<Callees>,
-) -> Vec<OwnFunction> {
-    let known = all.iter().zip(names.into_iter().zip(called)).zip(sums).zip(digests).zip(callees);
-    known
-        .filter(|(((((whole, _), _), _), _), _)| whole.count > 0)
-        .map(|(((((whole, _), (name, called)), executed), digest), callees)| OwnFunction {
-            name,
-            calls: whole.count,
-            executed,
-            digest: *digest,
-            called,
-            callees,
-        })
-        .collect()
-}
-
-/// The name by which a function is called. One without a name has its place for a name, which no text calls.
-fn called(script: &CoveredScript, whole: Block, function: &Covered) -> String {
-    match function.function_name.rsplit(['.', ' ']).next() {
-        None | Some("") => format!("{}:{}", script.url, whole.start_offset),
-        Some(name) => name.to_owned(),
-    }
-}
-
-/// The function without a name that begins there. Functions are sorted by where they begin.
-fn unnamed_at(all: &[(Block, &Covered)], start: usize) -> Option<usize> {
-    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
-    let (whole, function) = all.get(at)?;
-    (whole.start_offset == start && function.function_name.is_empty()).then_some(at)
-}
-
-/// Where a function's text has its own name.
-fn own_name(whole: Block, function: &Covered, text: Option<&[u16]>) -> Range<usize> {
-    let name: Vec<u16> = function.function_name.encode_utf16().collect();
-    let inside = text.and_then(|text| text.get(whole.start_offset..whole.end_offset.min(text.len())));
-    let Some(inside) = inside.filter(|_| !name.is_empty()) else { return 0..0 };
-    let part_of_word = |at: usize| {
-        let unit = inside.get(at).and_then(|unit| char::from_u32((*unit).into()));
-        unit.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
-    };
-    let is_whole = |at: &usize| {
-        inside[*at..].starts_with(&name)
-            && !at.checked_sub(1).is_some_and(part_of_word)
-            && !part_of_word(at + name.len())
-    };
-    match (0..inside.len()).find(is_whole) {
-        Some(at) => whole.start_offset + at..whole.start_offset + at + name.len(),
-        None => 0..0,
-    }
-}
-
-/// The names of functions, which are given with outer functions first: qualified by the functions around them, and
-/// numbered among those that would have the same name.
-fn names(all: &[(Block, &Covered)]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(all.len());
-    let mut around: Vec<usize> = Vec::new();
-    let mut used: SortedMap<String, usize> = SortedMap::new();
-    for (index, (whole, function)) in all.iter().enumerate() {
-        while around.last().is_some_and(|outer| {
-            all[*outer].0.end_offset < whole.end_offset || all[*outer].0.end_offset <= whole.start_offset
-        }) {
-            around.pop();
-        }
-        let name = match (function.function_name.as_str(), around.last()) {
-            ("", None) => TOP,
-            ("", Some(_)) => "(anonymous)",
-            (name, _) => name,
-        };
-        let mut full = match around.last().map(|outer| names[*outer].as_str()) {
-            None | Some(TOP) => name.to_owned(),
-            Some(outer) => format!("{outer}.{name}"),
-        };
-        let times = used.entry(full.clone()).or_default();
-        *times += 1;
-        if *times > 1 {
-            full = format!("{full} #{times}");
-        }
-        names.push(full);
-        around.push(index);
-    }
-    names
 }
 
 #[cfg(test)]
