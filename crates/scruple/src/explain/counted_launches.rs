@@ -1,11 +1,12 @@
 //! Runs both sides under the call tree, and a few times without it.
 
-use super::both::{BothPrograms, TotalRun, profiles, trial_run};
+use super::both::{BothPrograms, profiles, trial_run};
 use super::interpreted;
 use super::interpreters;
-use super::variation::{self, repeats};
+use super::repeated_launches::RepeatedLaunches;
+use super::variation::repeats;
 use crate::fault::Fault;
-use crate::inspect::calls::{kind_of, remark_of, remark_of_orphans};
+use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::single_launch::ProgramFile;
 use crate::inspect::sites::remark_of_runtime;
 use crate::new_run;
@@ -16,8 +17,9 @@ use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::{ChosenTool, Language, Side, SourceText, Trees, ValgrindTool, name_stripped};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
+use scruple_measure::streams::Captured;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The measurements of both programs.
 pub struct GatheredLaunches {
@@ -62,14 +64,9 @@ const BLOCKS: u32 = 8;
 const FEW: u32 = 1;
 /// The time from which a launch is long.
 const LONG: Duration = Duration::from_millis(500);
-/// The time from which further launches are announced if more are needed than were announced before.
-const SILENT: Duration = Duration::from_secs(5);
 /// How many times longer a program takes while it is counted: the least for loops over data, the most for programs that
 /// call functions all the time (`bench/explain/run.py`).
 const COSTS: (f64, f64) = (7.0, 30.0);
-
-/// The relative difference of two totals of one program up to which the other program is not suspected.
-const NEGLIGIBLE: f64 = 1e-5;
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
 /// same time, because counts do not depend on other load. They may depend on what the other program does to files,
@@ -84,17 +81,12 @@ pub fn gather(
     sources: [&SourceText<'_>; 2],
 ) -> Result<GatheredLaunches, Fault> {
     let interrupted = new_run::interruption_flag()?;
-    let mut remarks = Vec::new();
     let files = jobs.map(ProgramFile::of);
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
-    let looks = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
-    if let (Some(first), Some(second)) = (&looks[0].0, &looks[1].0)
-        && first != second
-    {
-        remarks.push("the two programs print different output, so they may not do the same work".to_owned());
-    }
-    let longest = looks[0].1.max(looks[1].1);
+    let trials = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
+    let mut remarks: Vec<String> = remark_of_output(&trials).into_iter().collect();
+    let longest = trials[0].1.max(trials[1].1);
     if longest > LONG {
         let twice = |really: bool| 1 + u32::from(really);
         announce(longest, twice(effort.count.is_live()) * twice(effort.apart));
@@ -104,90 +96,13 @@ pub fn gather(
         false => [Vec::new(), Vec::new()],
     };
     both.apart = effort.apart;
-    let mut sides = [Vec::new(), Vec::new()];
-    let mut variation_of_totals = None;
-    let most = effort.runs as usize;
-    // The totals of launches in which each program was alone, what one program did to the other, and what earlier
-    // launches left.
-    let (mut alone, mut disturbed, mut leftovers) = (None, None, [None, None]);
-    loop {
-        let began = Instant::now();
-        let (runs, beside) = both.count_trees(effort, sides[0].len(), sources)?;
-        let totals = runs.each_ref().map(|run| run.total);
-        if beside && both.apart {
-            let is_order_known = both.is_order_known();
-            let mut again = both.totals()?;
-            // Only the other order can show that one program finds what the other one leaves.
-            if !is_order_known && !differ(&again, totals) {
-                again = both.totals()?;
-            }
-            if differ(&again, totals) {
-                disturbed = both.effect.clone();
-                continue;
-            }
-            alone = Some(again);
-        }
-        let live = match effort.count.is_live() {
-            true => Some(both.live()?),
-            false => None,
-        };
-        for (known, run) in leftovers.iter_mut().zip(&runs) {
-            *known = known.take().or_else(|| run.leftover.clone());
-        }
-        for (name, (runs, run)) in ["A", "B"].into_iter().zip(sides.iter_mut().zip(runs)) {
-            if let Some(remark) = remark_of_orphans(run.left_behind).filter(|_| runs.is_empty()) {
-                remarks.push(format!("{name}: {remark}"));
-            }
-            runs.push(run.side);
-        }
-        for (runs, live) in sides.iter_mut().zip(live.iter().flatten()) {
-            if let Some(last) = runs.last_mut() {
-                last.add_live(live);
-            }
-        }
-        let runs = sides[0].len();
-        let may_repeat = alone.is_some() || !sides.iter().any(|runs| never_repeats(&runs[0]));
-        if effort.once && runs == 1 && may_repeat {
-            let again = alone.take().map_or_else(|| both.totals(), Ok)?;
-            variation_of_totals = Some(distance(&again, totals));
-            for (known, run) in leftovers.iter_mut().zip(again) {
-                *known = known.take().or(run.leftover);
-            }
-        }
-        if variation_of_totals == Some(0)
-            || variation::are_enough(&sides, most, variation_of_totals.unwrap_or(0))
-        {
-            break;
-        }
-        if runs == 2 || (runs == 1 && effort.once) {
-            announce_more_launches(most - runs, began.elapsed());
-        }
-    }
-    if let Some(effect) = disturbed.filter(|_| variation_of_totals == Some(0)) {
-        remarks.push(format!(
-            "when both run at the same time, they execute other numbers of instructions than alone ({effect}); only launches \
-             alone are shown"
-        ));
-    }
-    remarks.extend(remark_of_leftovers(&leftovers));
+    let launches = RepeatedLaunches::of(&mut both, effort, sources)?;
+    remarks.extend(launches.remarks());
+    let RepeatedLaunches { mut sides, variation_of_totals, .. } = launches;
     files.iter().try_for_each(ProgramFile::require_same)?;
     name_stripped(&mut sides);
-    // What the interpreter counts is no memory.
-    let language = interpreters::common_language([&sides[0][0], &sides[1][0]])
-        .filter(|_| effort.count == Count::Instructions);
-    let mut by_script = |language| {
-        both.run(false, |_, commands, job, _| {
-            interpreted::counted(language, job, commands, work, effort.strict)
-        })
-    };
-    let names = jobs.map(|job| job.name.as_str());
     let totals_repeat = variation_of_totals == Some(0);
-    if let Some(language) = language.filter(|_| longest > LONG) {
-        interpreted::announce(language, longest);
-    }
-    let script = language
-        .map(|language| interpreted::gather(names, language, totals_repeat, most, &mut by_script))
-        .transpose()?;
+    let script = script_of(&mut both, work, effort, [&sides[0][0], &sides[1][0]], totals_repeat, longest)?;
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.counter();
     remarks.extend(remark_of(counter));
@@ -198,34 +113,34 @@ pub fn gather(
     Ok(GatheredLaunches { sides, variation_of_totals, times, remarks, kind, count, counted_by, script })
 }
 
-/// By how much the totals of the launches differ from these, at most.
-fn distance(runs: &[TotalRun; 2], totals: [u64; 2]) -> u64 {
-    runs.iter().zip(totals).map(|(run, total)| run.total.abs_diff(total)).max().unwrap_or(0)
+/// Says that the two programs print different output, if they do.
+fn remark_of_output([(first, _), (second, _)]: &[(Option<Captured>, Duration); 2]) -> Option<String> {
+    let is_other = first.is_some() && second.is_some() && first != second;
+    is_other.then(|| "the two programs print different output, so they may not do the same work".to_owned())
 }
 
-/// Whether a total is so far from that of these launches that the other program may be the reason. Smaller differences
-/// come from the programs themselves, for example from random names of temporary files.
-fn differ(runs: &[TotalRun; 2], totals: [u64; 2]) -> bool {
-    runs.iter().zip(totals).any(|(run, total)| run.total.abs_diff(total) as f64 > NEGLIGIBLE * total as f64)
-}
-
-/// Whether the runtime of a program depends on time, so that totals always differ a little: the monitor of Go's runtime
-/// wakes by the clock, V8 reads the clock when it collects, and Guile's collector marks in several threads.
-fn never_repeats(run: &Side) -> bool {
-    run.is_go() || matches!(interpreters::language(run), Some(Language::JavaScript | Language::Guile))
-}
-
-/// Says which program found files that earlier launches had left or changed.
-fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
-    let named = ["A", "B"].into_iter().zip(found);
-    let named: Vec<String> =
-        named.filter_map(|(name, path)| Some(format!("{name} finds ‘{}’", path.as_ref()?))).collect();
-    let all = named.join(" and ");
-    (!named.is_empty()).then(|| {
-        format!(
-            "{all}, which earlier launches of A or B have left or changed; what is counted may depend on that"
-        )
-    })
+/// Counts both programs by functions of their own language, if they have the same one and their interpreter can count
+/// them. What it counts is no memory. The inner error says why nothing was counted.
+fn script_of(
+    both: &mut BothPrograms<'_>,
+    work: &Path,
+    effort: &Effort,
+    first_launches: [&Side; 2],
+    totals_repeat: bool,
+    longest: Duration,
+) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
+    let language = interpreters::common_language(first_launches);
+    let Some(language) = language.filter(|_| effort.count == Count::Instructions) else { return Ok(None) };
+    if longest > LONG {
+        interpreted::announce(language, longest);
+    }
+    let names = both.jobs.map(|job| job.name.as_str());
+    let mut run = |language| {
+        both.run(false, |_, commands, job, _| {
+            interpreted::counted(language, job, commands, work, effort.strict)
+        })
+    };
+    interpreted::gather(names, language, totals_repeat, effort.runs as usize, &mut run).map(Some)
 }
 
 /// Says how the runtime of a program works differently while it is counted.
@@ -265,22 +180,6 @@ fn announce(longest: Duration, times: u32) {
         seconds(least),
         seconds(most),
         seconds(1.0),
-    ));
-}
-
-/// Says how many more launches may be needed because counts vary, if they take long. `each` is the time of the launch
-/// before.
-fn announce_more_launches(most: usize, each: Duration) {
-    if each * most as u32 <= SILENT {
-        return;
-    }
-    let time = |runs: usize| quantity(each.as_secs_f64() * runs as f64 * 1e9, &Unit::Nanoseconds);
-    let (runs, time) = match most {
-        1 => (most.to_string(), time(most)),
-        _ => (format!("1 to {most}"), format!("{} to {}", time(1), time(most))),
-    };
-    Progress::new().say(&format!(
-        "the counts vary from launch to launch; more launches of each follow: {runs}, about {time}"
     ));
 }
 

@@ -16,6 +16,7 @@ mod interpreters;
 mod outside_causes;
 mod pairing;
 pub mod profiles;
+mod repeated_launches;
 pub mod report;
 mod servers;
 pub mod sides;
