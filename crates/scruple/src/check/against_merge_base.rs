@@ -26,7 +26,7 @@ use crate::render::{limit_applies, output};
 use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
-use crate::versions::two_revisions::{self, Revisions};
+use crate::versions::two_revisions::{self, Remarks, Revisions};
 use crate::versions::{BuildStarter, SubjectTemplate};
 use scruple_core::gate::GateRules;
 use scruple_core::limit::Limit;
@@ -57,12 +57,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let subjects = wanted.subjects(&config)?;
     let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
-    let revisions = Revisions {
-        reference: base(args, &place)?,
-        base: true,
-        other: None,
-        written: paths::written(&args.results, &args.store),
-    };
+    let revisions = revisions(args, &place)?;
     let limit = values::duration(&args.build.time_limit)?;
     let terms = Terms { margin: values::margin(&args.margin)?, ..Terms::default() };
     let interrupted = new_run::interruption_flag()?;
@@ -75,14 +70,11 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         name: args.store.label.clone(),
         ..SummaryContext::default()
     };
-    // An absolute limit may be exceeded although both revisions have the same build.
-    let has_absolute_limit = limits.as_ref().is_none_or(|all| all.iter().any(|one| !one.bound.is_relative()))
-        || config.limits(&[]).map_or(true, |all| all.iter().any(|one| !one.bound.is_relative()));
-    if built.same_build && !has_absolute_limit {
-        let (same, others): (Vec<_>, Vec<_>) =
-            built.remarks.iter().partition(|(code, _)| *code == "same-build");
-        let texts: Vec<&str> = same.into_iter().chain(others).map(|(_, text)| text.as_str()).collect();
-        context.not_measured = Some(texts.join("; "));
+    // An absolute limit may be exceeded although both revisions have the same build. Limits on metrics that a suite brings
+    // cannot be read yet, and may be absolute.
+    let may_be_absolute = has_absolute(limits) || has_absolute(config.limits(&[]).ok());
+    if built.same_build && !may_be_absolute {
+        context.not_measured = Some(why_not_measured(&built.remarks));
         return conclude(&[], &rules, context, &args.results);
     }
     let (commits, remarks) = (built.commits.clone(), built.remarks);
@@ -112,16 +104,10 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let fault = why_stopped(result, &passes.writer.fault);
         weighed.push(WeighedRun { run: passes.run, limits: Vec::new(), fault });
     }
-    let arms: Vec<&Arm> = weighed.iter().flat_map(|one| one.run.arms_of(Role::Subject)).collect();
-    output::check_limits(&own, arms.iter().copied())?;
-    if args.command.is_empty() && args.names.is_empty() {
-        output::check_limits(&configured, arms.iter().copied())?;
-    }
-    let all = || own.iter().chain(&configured);
-    for one in &mut weighed {
-        let arms = &one.run.arms;
-        one.limits.extend(all().filter(|limit| arms.iter().any(|arm| limit_applies(limit, arm))).cloned());
-    }
+    // A part of the subjects need not have everything that the configuration limits.
+    let of_all = args.command.is_empty() && args.names.is_empty();
+    check_subjects(&weighed, &own, if of_all { &configured } else { &[] })?;
+    add_limits(&mut weighed, own.iter().chain(&configured));
     // The lock on the builds is released, because an explanation builds again or uses the kept builds.
     drop(built.hold);
     let second = (built.labels[1] != two_revisions::WORKING_TREE).then_some(commits[1].as_str());
@@ -135,6 +121,40 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     };
     context.origins = origins::origins(&weighed, &rules, &at);
     conclude(&weighed, &rules, context, &args.results)
+}
+
+/// Whether one of these limits is absolute, or may be because they cannot be read.
+fn has_absolute(limits: Option<Vec<Limit>>) -> bool {
+    limits.is_none_or(|all| all.iter().any(|one| !one.bound.is_relative()))
+}
+
+/// Says why two revisions with the same build are not measured: the remark on that first, and then the others.
+fn why_not_measured(remarks: &Remarks) -> String {
+    let (same, others): (Vec<_>, Vec<_>) = remarks.iter().partition(|(code, _)| *code == "same-build");
+    let texts: Vec<&str> = same.into_iter().chain(others).map(|(_, text)| text.as_str()).collect();
+    texts.join("; ")
+}
+
+/// Checks that the subjects of limits were weighed.
+fn check_subjects(weighed: &[WeighedRun], own: &[Limit], configured: &[Limit]) -> Result<(), Fault> {
+    let arms: Vec<&Arm> = weighed.iter().flat_map(|one| one.run.arms_of(Role::Subject)).collect();
+    output::check_limits(own, arms.iter().copied())?;
+    output::check_limits(configured, arms.iter().copied())
+}
+
+/// Adds to each run the limits that apply to one of its arms.
+fn add_limits<'a>(weighed: &mut [WeighedRun], limits: impl Iterator<Item = &'a Limit> + Clone) {
+    for one in weighed {
+        let arms = &one.run.arms;
+        let applies = |limit: &&Limit| arms.iter().any(|arm| limit_applies(limit, arm));
+        one.limits.extend(limits.clone().filter(applies).cloned());
+    }
+}
+
+/// The merge base, and the working tree.
+fn revisions(args: &RevisionArgs, place: &str) -> Result<Revisions, Fault> {
+    let written = paths::written(&args.results, &args.store);
+    Ok(Revisions { reference: base(args, place)?, base: true, other: None, written })
 }
 
 /// Returns the branch that the user named, or the first usual one that exists.

@@ -20,7 +20,7 @@ use crate::versions::environment;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::sorting;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -93,7 +93,6 @@ pub fn hand_out(
     progress: &Progress,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<MeasuredByNodes, Fault> {
-    let by = *by;
     let words = words()?;
     let configuration = configuration(config)?;
     let mut provenance = head.provenance.clone();
@@ -114,23 +113,10 @@ pub fn hand_out(
         "{VERSION} {words:?} {here:?} {configuration:?} {programs:?} {environment:?} {built}"
     ));
     let path = shared.join("lines").join(&key);
-    // A second process that waited for the same results would count them again. A process that removes old units holds
-    // the lock for a moment.
-    let began = Instant::now();
-    let over = || Ok(began.elapsed() > LOCK_WAIT);
-    let Some(lock) = Lock::wait(&path.with_extension("lock"), over)? else {
-        return Err(Fault::usage(
-            "another Scruple waits for the results of the same command line: wait for it to end",
-        ));
-    };
+    let lock = lock(&path)?;
     let folder = UnitFolder::make(path)?;
     let head = resumed_head(&folder, head)?;
-    let pairs = if by == NodeChoice::Pairs { farm.pairs()? } else { 0 };
-    let places = match by {
-        NodeChoice::OneNode => 1,
-        NodeChoice::Pairs if pairs > 0 => pairs,
-        NodeChoice::EachNode | NodeChoice::Pairs => farm.places()?.max(1),
-    };
+    let (places, in_pairs) = places(farm, *by)?;
     let line = CommandLine {
         scruple: VERSION.to_owned(),
         words,
@@ -145,34 +131,50 @@ pub fn hand_out(
     let stages = [write_builds(&folder, builds)?, write_lines(&folder, &line, places as u32)?];
     folder.clear_failures(&stages.concat());
     let [_, units] = &stages;
-    let measure = match (pairs, places) {
-        (1.., 1) => "1 node has the servers, and another loads them".to_owned(),
-        (1.., _) => format!("{places} nodes have servers, each of them loaded by another node"),
-        (0, 1) => "1 node measures everything".to_owned(),
-        (0, _) => format!("{places} nodes measure, each of them everything"),
+    let measure = match (in_pairs, places) {
+        (true, 1) => "1 node has the servers, and another loads them".to_owned(),
+        (true, _) => format!("{places} nodes have servers, each of them loaded by another node"),
+        (false, 1) => "1 node measures everything".to_owned(),
+        (false, _) => format!("{places} nodes measure, each of them everything"),
     };
     progress.say(&format!("{measure}; if this run ends early, the same command line continues it"));
     farm.run(&WorkOrder {
         folder: &folder,
         stages: &stages,
-        pairs: pairs > 0,
+        pairs: in_pairs,
         environment: &environment,
         progress,
         interrupted,
     })?;
     let CollectedUnits { mut measured, failed, sections } = collect(&folder, units)?;
     if !farm.entry.mixed {
-        let of = |unit: &MeasuredUnit| UnitMachine {
-            node: unit.node.clone(),
-            class: unit.machine.machine_class.clone(),
-            result: unit.result.clone(),
-        };
-        check_classes(&measured.iter().map(of).collect::<Vec<UnitMachine>>(), None)?;
+        let machines: Vec<UnitMachine> = measured.iter().map(MeasuredUnit::machine).collect();
+        check_classes(&machines, None)?;
     }
     // The blocks of one node are consecutive, whichever units it did.
     sorting::by(&mut measured, |left, right| left.node.cmp(&right.node));
     let run = merged(head, measured.into_iter().map(|unit| (unit.node, unit.machine, unit.run)));
     Ok(MeasuredByNodes { run, failed, sections, folder, lock })
+}
+
+/// Locks the results of a command line: a second process that waited for them would count them again.
+fn lock(path: &Path) -> Result<Lock, Fault> {
+    // A process that removes old units holds the lock for a moment.
+    let began = Instant::now();
+    let over = || Ok(began.elapsed() > LOCK_WAIT);
+    Lock::wait(&path.with_extension("lock"), over)?.ok_or_else(|| {
+        Fault::usage("another Scruple waits for the results of the same command line: wait for it to end")
+    })
+}
+
+/// Returns how many nodes run the command line, and whether each of them has servers that another node loads.
+fn places(farm: &mut Farm, by: NodeChoice) -> Result<(usize, bool), Fault> {
+    let pairs = if by == NodeChoice::Pairs { farm.pairs()? } else { 0 };
+    Ok(match by {
+        NodeChoice::OneNode => (1, false),
+        NodeChoice::Pairs if pairs > 0 => (pairs, true),
+        NodeChoice::EachNode | NodeChoice::Pairs => (farm.places()?.max(1), false),
+    })
 }
 
 /// What a node measured.
@@ -182,6 +184,17 @@ struct MeasuredUnit {
     run: Run,
     /// The file of the result.
     result: PathBuf,
+}
+
+impl MeasuredUnit {
+    /// The node's machine.
+    fn machine(&self) -> UnitMachine {
+        UnitMachine {
+            node: self.node.clone(),
+            class: self.machine.machine_class.clone(),
+            result: self.result.clone(),
+        }
+    }
 }
 
 /// The results of all units.

@@ -123,20 +123,8 @@ pub fn take(
     let class = farm.as_ref().and_then(Farm::class).unwrap_or(run.provenance.machine_class.clone());
     let identity = identity(&request, &class);
     let stored = store.history(&identity)?;
-    let mut selected = match stored.as_ref().filter(|_| request.as_listed) {
-        Some(stored) => add_stored_versions(&source, &request.selection, &[], &stored.entries)?,
-        None => request.selection.versions(&source)?,
-    };
-    let range = match &stored {
-        Some(stored) if request.as_listed => stored.range.clone(),
-        Some(stored) if request.aim == Aim::Beside => {
-            selected = add_stored_versions(&source, &request.selection, &ids(&selected), &stored.entries)?;
-            extended(&stored.range, &request.selection.text())
-        }
-        _ => request.selection.text(),
-    };
+    let (mut selected, range) = select(&source, &request, stored.as_ref())?;
     let recipe = request.of.recipe.clone().resolve(&source)?;
-    let known = stored.is_some();
     let before = stored.clone();
     let mut entries: HashMap<String, StoredVersion> = HashMap::new();
     if let Some(stored) = stored {
@@ -171,24 +159,54 @@ pub fn take(
     }
     let trees = selected.into_iter().map(|one| (one.version.commit, one.tree)).collect();
     remarks::begin(&mut history, before.as_ref(), &source);
-    let changed = before.is_none_or(|before| {
-        before.entries != history.entries
-            || before.range != history.range
-            || before.request != history.request
-    });
-    if !known {
-        store.begin_history(&history)?;
-    } else if changed {
-        store.resume_history(&history)?;
-    }
+    let changed = begin_or_resume(&store, &history, before.as_ref())?;
     let effort = HistoryEffort {
         adaptive: request.adaptive.unwrap_or(history.entries.len() > MANY),
         ..request.effort.clone()
     };
     let mut campaign =
         Campaign::new(store, history, trees, builder, (weighing, interrupted), &request, effort)?;
-    let fault = campaign.run(!known || changed, farm.as_mut()).err();
+    let fault = campaign.run(changed, farm.as_mut()).err();
     Ok((campaign.into_history(), fault))
+}
+
+/// Returns the versions that the request names, and the text of their range. A stored history may add its own.
+fn select(
+    source: &Source,
+    request: &HistoryRequest,
+    stored: Option<&StoredHistory>,
+) -> Result<(Vec<SelectedVersion>, String), Fault> {
+    let selection = &request.selection;
+    let with_stored = |commits: &[String], stored: &StoredHistory| {
+        add_stored_versions(source, selection, commits, &stored.entries)
+    };
+    match stored {
+        Some(stored) if request.as_listed => Ok((with_stored(&[], stored)?, stored.range.clone())),
+        Some(stored) if request.aim == Aim::Beside => {
+            let selected = ids(&selection.versions(source)?);
+            Ok((with_stored(&selected, stored)?, extended(&stored.range, &selection.text())))
+        }
+        _ => Ok((selection.versions(source)?, selection.text())),
+    }
+}
+
+/// Stores a history that begins or goes on. Returns whether what is stored has changed.
+fn begin_or_resume(
+    store: &Store,
+    history: &StoredHistory,
+    before: Option<&StoredHistory>,
+) -> Result<bool, Fault> {
+    let Some(before) = before else {
+        store.begin_history(history)?;
+        return Ok(true);
+    };
+    let changed = before.entries != history.entries
+        || before.range != history.range
+        || before.request != history.request;
+    if changed {
+        store.resume_history(history)?;
+    }
+    Ok(changed)
 }
 
 /// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
