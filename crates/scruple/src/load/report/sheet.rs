@@ -8,11 +8,12 @@ use crate::render::colours::{BAD, BOLD, DIM};
 use crate::render::sentence;
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures, Pauses};
 use scruple_measure::load::cost::memory_growth::GrowthPerRequest;
+use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::CostRow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -53,12 +54,10 @@ pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut 
         }
         Some(Ok(figures)) => runtime(figures, width, out),
     }
-    if let Some(sheet) = &server.sheet {
-        for growth in &sheet.growth {
-            let style = if growth.is_leak() { BAD } else { DIM };
-            if let Some(line) = grown(growth) {
-                let _ = writeln!(out, "    {style}{line}{style:#}");
-            }
+    for growth in server.sheet.iter().flat_map(|sheet| &sheet.growth) {
+        let style = if growth.is_leak() { BAD } else { DIM };
+        if let Some(line) = grown(growth) {
+            let _ = writeln!(out, "    {style}{line}{style:#}");
         }
     }
     match &server.instructions {
@@ -68,48 +67,44 @@ pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut 
     }
     match &server.sampled {
         Some(Err(why)) => note(&format!("sampled time: absent, because {why}"), width, out),
-        Some(Ok(found)) => {
-            let _ = writeln!(
-                out,
-                "\n  {BOLD}Time of a request{BOLD:#}: ~{}, {} of it in the kernel ({} samples)",
-                quantity(found.total, &Unit::Nanoseconds),
-                share(found.kernel / found.total.max(f64::MIN_POSITIVE)),
-                grouped(found.samples as f64)
-            );
-            let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
-            let lines = found.functions.iter().map(|time| {
-                let (low, high) = (time.interval.low, time.interval.high);
-                let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
-                FunctionLine { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
-            });
-            functions(lines.collect(), found.total, width, out);
-            note("on loopback the kernel charges part of the client’s receiving to the server", width, out);
-        }
+        Some(Ok(found)) => sampled_time(found, width, out),
         None => {}
     }
     match &server.syscalls {
         Some(Err(why)) => note(&format!("system calls: absent, because {why}"), width, out),
-        Some(Ok(calls)) => {
-            let total: f64 = calls.values().sum();
-            let mut each: Vec<(&String, &f64)> = calls.iter().filter(|(_, count)| **count >= LEAST).collect();
-            sorting::by(&mut each, |left, right| right.1.total_cmp(left.1));
-            let each: Vec<String> = each
-                .into_iter()
-                .map(|(name, count)| format!("{name} {}", quantity(*count, &Unit::Count)))
-                .collect();
-            let _ = writeln!(
-                out,
-                "\n  {BOLD}System calls of a request{BOLD:#}: {}",
-                quantity(total, &Unit::Count)
-            );
-            let _ = writeln!(
-                out,
-                "    {}",
-                wrap(&each.join(", "), width.saturating_sub(4)).replace('\n', "\n    ")
-            );
-        }
+        Some(Ok(calls)) => system_calls(calls, width, out),
         None => {}
     }
+}
+
+/// Writes the time of a request by function.
+fn sampled_time(found: &SampledTime, width: usize, out: &mut String) {
+    let ns = |value: f64| quantity(value, &Unit::Nanoseconds);
+    let _ = writeln!(
+        out,
+        "\n  {BOLD}Time of a request{BOLD:#}: ~{}, {} of it in the kernel ({} samples)",
+        ns(found.total),
+        share(found.kernel / found.total.max(f64::MIN_POSITIVE)),
+        grouped(found.samples as f64)
+    );
+    let lines = found.functions.iter().map(|time| {
+        let (low, high) = (time.interval.low, time.interval.high);
+        let all = format!("{} [{}, {}] with what it calls", ns(time.inclusive), ns(low), ns(high));
+        FunctionLine { own: time.own, figures: [ns(time.own), all], name: time.name.clone() }
+    });
+    functions(lines.collect(), found.total, width, out);
+    note("on loopback the kernel charges part of the client’s receiving to the server", width, out);
+}
+
+/// Writes the number of system calls of a request, and the most frequent ones.
+fn system_calls(calls: &SortedMap<String, f64>, width: usize, out: &mut String) {
+    let total: f64 = calls.values().sum();
+    let mut each: Vec<(&String, &f64)> = calls.iter().filter(|(_, count)| **count >= LEAST).collect();
+    sorting::by(&mut each, |left, right| right.1.total_cmp(left.1));
+    let each = each.into_iter().map(|(name, count)| format!("{name} {}", quantity(*count, &Unit::Count)));
+    let each = wrap(&each.collect::<Vec<_>>().join(", "), width.saturating_sub(4));
+    let _ = writeln!(out, "\n  {BOLD}System calls of a request{BOLD:#}: {}", quantity(total, &Unit::Count));
+    let _ = writeln!(out, "    {}", each.replace('\n', "\n    "));
 }
 
 /// Says how a kind of memory grew, if it did.

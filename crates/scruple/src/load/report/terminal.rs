@@ -1,7 +1,7 @@
 //! Reports a load on a terminal: distributions, failures, the generator, the cost of a request.
 
 use super::{memory_map, search, sheet};
-use crate::load::windows::{ExcludedPart, Loads, ServerResults, Slice};
+use crate::load::windows::{ExcludedPart, Loads, Pool, ServerResults, Slice};
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
@@ -256,17 +256,32 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
     if loads.servers.len() > 1 {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
     }
-    let pool = &server.pool;
+    let void = server.void > 0 && server.void == server.pool.windows;
+    answers(&server.pool, &loads.plan, void, out);
+    kinds(&server.pool, out);
+    set_apart(&server.pool, width, out);
+    // If the generator did not get a core, it saw no answers, which says nothing about the server.
+    if !void {
+        stalls(server, width, out);
+    }
+    generator(&server.pool, width, out);
+    sheet::text(server, &loads.plan, width, out);
+    if let Some(sheet) = server.sheet.as_ref().filter(|_| loads.show_map) {
+        memory_map::text(&sheet.maps, out);
+    }
+}
+
+/// Writes how many requests were answered, how fast, and how many failed in which way.
+fn answers(pool: &Pool, plan: &Plan, void: bool, out: &mut String) {
     let failed = pool.counts.failures.total();
     let style = if failed > 0 { BAD } else { GOOD };
-    let void = server.void > 0 && server.void == pool.windows;
     let _ = writeln!(
         out,
         "  {} answered, {}{}/s{} · {style}{} failed{style:#}{}{}",
         grouped(pool.counts.answered as f64),
         pool.least_rate().map_or(String::new(), |least| format!("{} to ", grouped(least))),
         grouped(pool.rate()),
-        match loads.plan.rate().filter(|_| pool.fell_behind() && loads.plan.scenario.is_none()) {
+        match plan.rate().filter(|_| pool.fell_behind() && plan.scenario.is_none()) {
             Some(due) => format!(" {BAD}of {}/s that were due{BAD:#}", grouped(due)),
             None => String::new(),
         },
@@ -287,6 +302,10 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
             class.name()
         );
     }
+}
+
+/// Writes a line about each kind of request, if there are several.
+fn kinds(pool: &Pool, out: &mut String) {
     for kind in pool.kinds.iter().filter(|_| pool.kinds.len() > 1) {
         let p99 = kind.service.as_ref().and_then(|service| service.quantile(0.99));
         let p99 = p99
@@ -299,6 +318,10 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
             grouped(kind.failures.total() as f64)
         );
     }
+}
+
+/// Writes what the times of the load do not contain, and why.
+fn set_apart(pool: &Pool, width: usize, out: &mut String) {
     for aside in &pool.aside {
         let stall = aside.stall.map_or(String::new(), |stall| {
             format!(", longest stall {}", quantity(stall as f64, &Unit::Nanoseconds))
@@ -313,10 +336,10 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
         let _ =
             writeln!(out, "  {OPEN}{}{OPEN:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
     }
-    // If the generator did not get a core, it saw no answers, which says nothing about the server.
-    if !void {
-        stalls(server, width, out);
-    }
+}
+
+/// Writes what the generator itself cost, and how late it was.
+fn generator(pool: &Pool, width: usize, out: &mut String) {
     let own = pool.generator;
     let late = match pool.times.lateness.quantile(0.99) {
         Some(ns) => format!(", late by {} at the 99th percentile", quantity(ns as f64, &Unit::Nanoseconds)),
@@ -330,10 +353,6 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
         grouped(pool.counts.backlog as f64)
     );
     let _ = writeln!(out, "  {DIM}{}{DIM:#}", wrap(&line, width.saturating_sub(2)).replace('\n', "\n  "));
-    sheet::text(server, &loads.plan, width, out);
-    if let Some(sheet) = server.sheet.as_ref().filter(|_| loads.show_map) {
-        memory_map::text(&sheet.maps, out);
-    }
 }
 
 /// Writes when the server stalled, for the first few stalls.
