@@ -12,7 +12,7 @@ pub(crate) fn last_core(process: u32, thread: u32) -> Option<usize> {
 }
 
 /// The scheduler's record of a process's living threads, by thread id.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Threads(SortedMap<u32, Thread>);
 
 /// How long a thread ran, and how long it was ready but waited for a core, in nanoseconds.
@@ -36,6 +36,11 @@ pub struct ThreadTimes {
 }
 
 impl Threads {
+    /// The threads with these ids, times that they ran, and times that they waited, in nanoseconds.
+    pub fn of(threads: impl IntoIterator<Item = (u32, u64, u64)>) -> Threads {
+        Threads(threads.into_iter().map(|(id, ran, waited)| (id, Thread { ran, waited })).collect())
+    }
+
     /// What the threads did since an earlier reading.
     pub fn since(&self, before: &Threads) -> ThreadTimes {
         let done = self.0.iter().map(|(id, now)| {
@@ -112,11 +117,7 @@ mod tests {
 
     #[test]
     fn the_thread_that_ran_most_is_distinguished_from_the_others() {
-        let threads = |list: &[(u32, u64, u64)]| {
-            Threads(
-                list.iter().map(|(id, ran, waited)| (*id, Thread { ran: *ran, waited: *waited })).collect(),
-            )
-        };
+        let threads = |list: &[(u32, u64, u64)]| Threads::of(list.iter().copied());
         let before = threads(&[(1, 500, 0), (2, 100, 10), (3, 7, 7)]);
         let after = threads(&[(1, 520, 5), (2, 400, 30), (3, 7, 7), (4, 1, 60)]);
         assert_eq!(

@@ -1,10 +1,10 @@
 //! Determines how many iterations make a batch about a tenth of a millisecond long.
 
 use super::Weighed;
+use super::own_time::OwnTime;
 use super::programs::Programs;
 use scruple_core::protocol::{BatchReply, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
-use scruple_measure::scheduler_waits::{self, ThreadTimes};
 use std::time::{Duration, Instant};
 
 /// The length of a batch, in nanoseconds: short enough that most batches fit between two interruptions by the
@@ -23,6 +23,9 @@ const SHORTEST_ITERATION: f64 = 0.01;
 /// If every iteration has its own input, the budget does not limit a batch, including its preparation, to less than
 /// this time.
 const WHOLE: Duration = Duration::from_millis(1);
+
+/// The least time that a batch with its preparation is taken to need.
+const SHORTEST_WHOLE: Duration = Duration::from_micros(1);
 
 /// The largest number of attempts to find the number of iterations: a few to get from one iteration to enough, and as
 /// many again because attempts may be interrupted.
@@ -141,15 +144,14 @@ impl<'a> Calibration<'a> {
             let mut least = f64::INFINITY;
             let mut whole = Duration::MAX;
             for _ in 0..3 {
-                let (began, before) = (Instant::now(), program.threads().filter(|_| inputs));
-                let own = scheduler_waits::own_wait();
+                // A look at the program's threads takes time, so it is saved where it is not needed.
+                let watched = inputs;
+                let time = OwnTime::start(Some(&*program).filter(|_| watched));
                 let reply = self.programs.batch(weighed, program, kind, iterations)?;
-                let took = began.elapsed();
+                // On a busy machine the waits would leave room for so few inputs that only cold code is timed.
+                whole = whole.min(time.so_far(Some(&*program).filter(|_| watched)).own().max(SHORTEST_WHOLE));
                 weighed.learn(&reply);
                 inputs = weighed.case.per_iteration_input;
-                let own = own.zip(scheduler_waits::own_wait()).map_or(0, |(then, now)| now - then);
-                let since = before.and_then(|before| Some(program.threads()?.since(&before)));
-                whole = whole.min(not_waiting(took, own, since));
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
                 // One try suffices if the length of the batch is far from the required one, and if only that counts.
@@ -211,14 +213,6 @@ impl<'a> Calibration<'a> {
     }
 }
 
-/// Returns how much of the time that Scruple waited for a batch neither of the two waited for a core; `own` is
-/// Scruple's wait in nanoseconds. On a busy machine the rest would leave room for so few inputs that only cold code is
-/// timed.
-fn not_waiting(took: Duration, own: u64, since: Option<ThreadTimes>) -> Duration {
-    let waited = since.map_or(0, |since| since.busiest_waited);
-    took.saturating_sub(Duration::from_nanos(own + waited)).max(Duration::from_micros(1))
-}
-
 /// Returns how long a batch kept a core busy, in nanoseconds. With several threads this is the mean processor time,
 /// because the span from the first start to the last end depends more on the scheduler than on the work.
 pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
@@ -228,20 +222,5 @@ pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
         threads => {
             reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_for_a_core_leaves_no_less_room_for_inputs() {
-        let ms = Duration::from_millis;
-        let since =
-            ThreadTimes { ran: 2_000_000, busiest_ran: 2_000_000, busiest_waited: 30_000_000, others: 0 };
-        assert_eq!(not_waiting(ms(40), 6_000_000, Some(since)), ms(4));
-        assert_eq!(not_waiting(ms(40), 0, None), ms(40));
-        assert!(not_waiting(ms(20), 0, Some(since)) > Duration::ZERO);
     }
 }

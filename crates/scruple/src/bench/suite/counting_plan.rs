@@ -185,7 +185,7 @@ impl CountingPlan {
     /// Notes how long a visit took, without the start of a shared process.
     pub(super) fn took(&mut self, at: usize, time: VisitTime) {
         self.so_far.0 += 1;
-        self.so_far.1 += (time.elapsed - time.waited).saturating_sub(self.expected[at]);
+        self.so_far.1 += time.own().saturating_sub(self.expected[at]);
         self.waited += time.waited;
     }
 

@@ -1,6 +1,7 @@
 //! Reads what a bench program declares before it is measured.
 
 use super::cases::full_name;
+use super::own_time::OwnTime;
 use super::{BenchSide, answers};
 use scruple_core::protocol::{BenchRequest, Case, Hello, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -50,7 +51,7 @@ pub(super) fn introduce(
     interrupted: &AtomicBool,
     mut take: impl FnMut(Case) -> bool,
 ) -> Result<Introduction, BenchError> {
-    let began = Instant::now();
+    let time = OwnTime::start(None);
     let mut program = BenchProgram::start(&side.start(padding, None, false))?;
     let hello = match program.ask(&BenchRequest::Hello, limit, interrupted)? {
         Reply::Hello(hello) if hello.scruple == scruple_core::protocol::VERSION => hello,
@@ -62,8 +63,7 @@ pub(super) fn introduce(
         }
         other => return Err(answers::unexpected(&BenchRequest::Hello.line(), &other)),
     };
-    let starting = began.elapsed();
-    let undisturbed = starting.saturating_sub(Duration::from_nanos(program.waited().unwrap_or_default()));
+    let start = time.so_far(Some(&program));
     let (mut names, mut listed, mut duplicate) = (HashSet::new(), 0, None);
     let mut complete = true;
     let mut reply = program.ask(&BenchRequest::Cases, limit, interrupted)?;
@@ -99,7 +99,8 @@ pub(super) fn introduce(
     if let Some(name) = duplicate {
         return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));
     }
-    let usable = complete || skip_the_rest(&mut program, starting, interrupted);
+    let usable = complete || skip_the_rest(&mut program, start.elapsed, interrupted);
+    let (starting, undisturbed) = (start.elapsed, start.own());
     Ok(Introduction { hello, starting, undisturbed, complete, program: usable.then_some(program) })
 }
 
