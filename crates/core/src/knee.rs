@@ -186,6 +186,7 @@ impl Knee {
     pub fn next(&self) -> Next {
         match self.next_if_punctual() {
             Next::Found(found) => Next::Found(self.unless_late(found)),
+            Next::Measure(_) if self.is_hopeless() => Next::Found(self.result_if_ended()),
             measure @ Next::Measure(_) => measure,
         }
     }

@@ -1,9 +1,13 @@
 //! What a search does not know because the generator was late.
 
-use super::{Knee, KneeInterval, Measure, RateLimit, RateOutcome, Slo};
+use super::{CLOSE, Knee, KneeInterval, Measure, Measurement, NEAR, RateLimit, RateOutcome, Slo};
 
 /// The share of requests with which a generator may be late, where no limit on a quantile says it.
 const MOST_LATE: f64 = 0.01;
+
+/// The number of measurements near the two ends, spoilt by a late generator, after which a search ends. Other work on
+/// the machine may end meanwhile, so it is not the first.
+const SPOILT: usize = 6;
 
 /// The share of requests with which the generator may be late: what the strictest limit on a quantile allows.
 pub(super) fn most_late(slo: &Slo) -> f64 {
@@ -22,6 +26,15 @@ impl Knee {
         let mostly_good = self.tallies.iter().rev().find(|tally| tally.good > tally.bad);
         let low = mostly_good.map(|tally| tally.rate);
         KneeInterval { estimate: None, low, high: None, settled: false, late: Some(late), ..found }
+    }
+
+    /// Whether more measurements would not tell more: the ends are close to each other, and the generator was late in
+    /// most measurements near them that were not good. The upper end then stays unknown.
+    pub(super) fn is_hopeless(&self) -> bool {
+        let (Some(good), Some(bad)) = self.ends() else { return false };
+        let near = |m: &&Measurement| m.rate >= good && m.rate < bad * NEAR && m.outcome != RateOutcome::Good;
+        let spoilt = self.measurements.iter().filter(near).filter(|m| m.late > self.most_late).count();
+        bad / good <= CLOSE && spoilt >= SPOILT && self.late().is_some()
     }
 
     /// The share of requests with which the generator was late in measurements that were not good, if it is more than

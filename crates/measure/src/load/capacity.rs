@@ -110,10 +110,9 @@ pub fn capacity(
         if interrupted.load(Ordering::Relaxed) {
             break knee.result_if_ended();
         }
-        let (measurement, broken, response) = judge(slo, rate, lateness, &load);
         // What delays the generator says nothing about a server on another machine.
-        let late = if target.is_local() { measurement.late } else { 0.0 };
-        let measurement = Measurement { late, ..measurement };
+        let late = if target.is_local() { share_of_late(&load, lateness) } else { 0.0 };
+        let (measurement, broken, response) = judge(slo, rate, lateness, late, &load);
         let outcome = measurement.outcome;
         knee.report(measurement);
         points.push(RatePoint { rate, outcome, broken, response, late, load });
@@ -129,11 +128,20 @@ pub fn measurement(plan: &Plan, rate: f64) -> Duration {
     Duration::from_secs_f64((FEWEST / rate).clamp(seconds, seconds * LONGEST_MEASUREMENT))
 }
 
-/// The measurement, the text of each limit that was broken, and the response times that were judged.
+/// The share of all requests with which the generator was late. It includes those of parts that are left out because of
+/// that.
+fn share_of_late(load: &LoadResult, lateness: Duration) -> f64 {
+    let noticed = &RunPart::join_parts(load.counted()).times.lateness;
+    noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64
+}
+
+/// The measurement, the text of each limit that was broken, and the response times that were judged. `late` is the share
+/// of requests with which the generator was late, and `lateness` how late it may be.
 fn judge(
     slo: &Slo,
     rate: f64,
     lateness: Duration,
+    late: f64,
     load: &LoadResult,
 ) -> (Measurement, Vec<String>, Latencies) {
     let timely = |part: &&RunPart| part.times.lateness.max().unwrap_or(0) <= lateness.as_nanos() as u64;
@@ -155,9 +163,6 @@ fn judge(
         let stretches = parts.chunks(parts.len().div_ceil(STRETCHES).max(1));
         stretches.map(|parts| count(limit, parts)).collect()
     });
-    // All parts count here, also those that are left out because the generator was late.
-    let noticed = &RunPart::join_parts(load.counted()).times.lateness;
-    let late = noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64;
     let measurement = Measurement {
         rate,
         outcome: slo.outcome(&seen, spoilt),
@@ -234,7 +239,9 @@ mod tests {
             doubts: Vec::new(),
         };
         let slo = Slo::parse("p99<50ms").expect("valid");
-        let (measurement, broken, response) = judge(&slo, 100.0, Duration::from_millis(5), &load);
+        let lateness = Duration::from_millis(5);
+        let late = share_of_late(&load, lateness);
+        let (measurement, broken, response) = judge(&slo, 100.0, lateness, late, &load);
         assert_eq!((measurement.outcome, broken.len()), (RateOutcome::Good, 0));
         assert!((measurement.late - 0.25).abs() < 1e-9, "{measurement:?}");
         assert!(response.quantile(0.99) < Some(3 * MS), "{:?}", response.quantile(0.99));

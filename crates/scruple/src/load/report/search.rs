@@ -46,22 +46,23 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
         let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
-    for text in remarks(sought) {
+    for text in remarks(sought, loads.plan.threads.priority) {
         let _ =
             writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(&text, width.saturating_sub(2)).replace('\n', "\n  "));
     }
     out
 }
 
-/// Says why the search found no more, and what to do about it.
-fn remarks(sought: &RateSearch) -> Vec<String> {
+/// Says why the search found no more, and what to do about it. `priority` says that the generator had a real-time
+/// priority.
+fn remarks(sought: &RateSearch, priority: bool) -> Vec<String> {
     let found = &sought.found.found;
     let mut remarks = Vec::new();
     if let Some(late) = found.late {
         remarks.push(format!(
             "the generator was more than {} late with {} of the requests of the measurements that broke a limit or were \
-             void, so the server, on the same machine, may have waited for a core as well. Search when the machine is less \
-             busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
+             void, so the server, on the same machine, may have waited for a core as well. More measurements now \
+             would not tell more. Search when the machine is less busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
             quantity(sought.found.lateness.as_nanos() as f64, &Unit::Nanoseconds),
             share(late)
         ));
@@ -71,6 +72,11 @@ fn remarks(sought: &RateSearch) -> Vec<String> {
         remarks.push(text.to_owned());
     } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
         let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
+        remarks.push(text.to_owned());
+    }
+    if priority && found.late.is_none() && found.high.is_some() {
+        let text = "the generator had a real-time priority, so it does not show whether other programs kept the server, if it \
+                    is on this machine, from a core: on a busy machine the server alone may sustain more";
         remarks.push(text.to_owned());
     }
     let points = &sought.found.points;
@@ -191,17 +197,20 @@ mod tests {
             void: false,
             late: Some(0.157),
         };
-        let of = |found| {
+        let of = |found, priority| {
             let lateness = Duration::from_millis(5);
             let found =
                 Capacity { found, tallies: Vec::new(), points: Vec::new(), interrupted: false, lateness };
-            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }).join("\n")
+            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }, priority).join("\n")
         };
-        let text = of(found);
+        let text = of(found, true);
         assert!(text.contains("more than 5.00 ms late with 16 % of the requests"), "{text}");
         assert!(text.contains("Search when the machine is less busy"), "{text}");
-        let text = of(KneeInterval { late: None, high: Some(700.0), ..found });
+        assert!(!text.contains("had a real-time priority"), "it was late all the same: {text}");
+        let punctual = KneeInterval { late: None, high: Some(700.0), ..found };
+        let text = of(punctual, false);
         assert!(text.contains("--margin") && !text.contains("late"), "{text}");
+        assert!(of(punctual, true).contains("the generator had a real-time priority"));
     }
 
     #[test]
