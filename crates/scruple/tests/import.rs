@@ -183,3 +183,16 @@ fn a_series_whose_lines_are_not_in_the_order_of_their_times_is_sorted_and_says_s
         "{text}"
     );
 }
+
+#[test]
+fn what_another_tool_measured_is_not_told_an_option_of_scruple() {
+    let place = Place::new();
+    let times = |base: f64| (0..12).map(|at| base + 0.02 * f64::from(at * 7 % 12)).collect::<Vec<_>>();
+    let result = |name: &str, base| serde_json::json!({"command": name, "mean": base, "times": times(base)});
+    let results = serde_json::json!({"results": [result("old", 1.0), result("new", 1.01)]});
+    std::fs::write(place.0.path().join("noisy.json"), results.to_string()).expect("a file");
+    place.output(&["store", "import", "noisy.json"]);
+    let shown = place.output(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("more by hyperfine would tell"), "{shown}");
+    assert!(!shown.contains("(-m ") && !shown.contains("--processes"), "{shown}");
+}

@@ -41,9 +41,9 @@ pub struct StoreExportArgs {
     /// The format (default: by the extension of the file, else JSON lines).
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub format: Option<RowFormat>,
-    /// The file to write (default: standard output).
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Write a file instead of standard output.
+    #[arg(long = "export", value_name = "FILE")]
+    pub export: Option<PathBuf>,
     /// The store.
     #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! `scruple store check`: reads everything in the store, and reports damage.
 
 use super::args::StoreCheckArgs;
-use super::database::DatabaseFailure;
+use super::database::{DatabaseFailure, Refusal};
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
 use crate::paths;
@@ -12,18 +12,34 @@ impl Store {
     fn examine(&self) -> Result<(usize, Vec<String>), StoreError> {
         let work = || -> Result<(usize, Vec<String>), DatabaseFailure> {
             let mut wrong = self.database.damage()?;
+            let mut count = 0;
             let ids = self.database.query("SELECT id FROM run ORDER BY started, id", &[])?;
             for row in &ids {
                 let id = row.text(0)?;
-                if let Err(failure) = self.load(id) {
-                    wrong.push(format!("the run {id}: {}", failure.message));
-                } else if let Err(failure) = self.load_history("h.run_id = $1", id) {
-                    wrong.push(format!("the history {id}: {}", failure.message));
+                match self.load_if_there(id) {
+                    // Another process has removed it since it was listed.
+                    Ok(None) => continue,
+                    Err(failure) => wrong.push(damage(format!("the run {id}"), failure)?),
+                    Ok(Some(_)) => {
+                        if let Err(failure) = self.load_history("h.run_id = $1", id) {
+                            wrong.push(damage(format!("the history {id}"), failure)?);
+                        }
+                    }
                 }
+                count += 1;
             }
-            Ok((ids.len(), wrong))
+            Ok((count, wrong))
         };
         work().map_err(|failure| self.error(failure))
+    }
+}
+
+/// Describes the damage of a part of the store that could not be read. A part that the database did not give is not
+/// damaged: its failure is returned.
+fn damage(part: String, failure: DatabaseFailure) -> Result<String, DatabaseFailure> {
+    match failure.refusal {
+        Refusal::Unreachable | Refusal::Busy | Refusal::Denied | Refusal::Full => Err(failure),
+        Refusal::Foreign | Refusal::Corrupt | Refusal::Other => Ok(format!("{part}: {}", failure.message)),
     }
 }
 
@@ -42,4 +58,21 @@ pub fn check(args: &StoreCheckArgs) -> Result<Code, Fault> {
          be read",
         wrong.join("; ")
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise a connection that is lost would make every further run look damaged, with the advice to remove it.
+    #[test]
+    fn what_the_database_did_not_give_is_not_damaged() {
+        let of = |refusal| {
+            let failure = DatabaseFailure { refusal, message: "connection closed".to_owned() };
+            damage("the run 1".to_owned(), failure)
+        };
+        assert!(of(Refusal::Unreachable).is_err());
+        assert!(of(Refusal::Busy).is_err());
+        assert_eq!(of(Refusal::Corrupt).ok().as_deref(), Some("the run 1: connection closed"));
+    }
 }

@@ -31,13 +31,14 @@ struct WholeRun {
 }
 
 impl Store {
-    /// Copies a run of this store into another store.
-    pub(super) fn copy_to(&self, to: &Store, id: &str) -> Result<Copied, StoreError> {
+    /// Copies a run of this store into another store. If both have the same readings of a history, nothing else says
+    /// which of the two ranges is the present one: `present` says that it is that of this store.
+    pub(super) fn copy_to(&self, to: &Store, id: &str, present: bool) -> Result<Copied, StoreError> {
         let ours = self.whole(id).map_err(|failure| self.error(failure))?;
         if ours.run.state == RunState::Running {
             return Ok(Copied::UnderWay);
         }
-        let work = || to.add_or_continue(&ours);
+        let work = || to.add_or_continue(&ours, present);
         let copied = to.database.transaction(work).map_err(|failure| to.error(failure))?;
         let copied =
             copied.ok_or_else(|| StoreError::Diverged { path: to.address.to_string(), id: id.to_owned() })?;
@@ -49,14 +50,15 @@ impl Store {
     }
 
     /// Adds a run to this store. Returns `None` if the store has the run with other readings.
-    fn add_or_continue(&self, ours: &WholeRun) -> Result<Option<Copied>, DatabaseFailure> {
+    fn add_or_continue(&self, ours: &WholeRun, present: bool) -> Result<Option<Copied>, DatabaseFailure> {
         let id = &ours.run.id;
         let known = self.database.query("SELECT id FROM run WHERE id = $1", &[id.clone().into()])?;
         if known.is_empty() {
             return self.insert_whole(ours).map(|()| Some(Copied::New));
         }
         let theirs = self.whole(id)?;
-        if theirs.continues(ours) {
+        let has_other_range = present && ours.has_other_range(&theirs) && ours.continues(&theirs);
+        if theirs.continues(ours) && !has_other_range {
             return Ok(Some(Copied::Known));
         }
         if theirs.run.state == RunState::Running || !ours.continues(&theirs) {
@@ -87,6 +89,12 @@ impl WholeRun {
         let open = [history::VersionState::Queued, history::VersionState::Building];
         let known = versions.filter(|entry| !open.contains(&entry.version.state)).count();
         known + usize::from(self.run.state == RunState::Complete)
+    }
+
+    /// Whether both are a history, with different ranges.
+    fn has_other_range(&self, other: &WholeRun) -> bool {
+        let ranges = self.history.as_ref().zip(other.history.as_ref());
+        ranges.is_some_and(|(ours, theirs)| ours.range != theirs.range)
     }
 
     /// Whether this run contains everything of the other one, in the same order.
@@ -135,7 +143,7 @@ pub fn copy(args: &CopyArgs) -> Result<Code, Fault> {
     let mut counts = CopyCounts::default();
     let mut apart = Vec::new();
     for id in &ids {
-        match from.copy_to(&to, id) {
+        match from.copy_to(&to, id, false) {
             Ok(copied) => counts.add(copied),
             Err(error @ StoreError::Diverged { .. }) => apart.push(error.to_string()),
             Err(error) => {
@@ -230,7 +238,7 @@ mod tests {
         // What copying the first run to a store with the second one does, and which of both is there afterwards.
         let copied = |ours: (RunState, &[f64]), theirs: (RunState, &[f64])| {
             let (from, to) = (store(ours.0, ours.1), store(theirs.0, theirs.1));
-            let copied = from.copy_to(&to, &head.id).ok();
+            let copied = from.copy_to(&to, &head.id, false).ok();
             let run = to.load(&head.id).expect("a run");
             let times = run.arms[0].sample("time.wall").map(|sample| sample.readings.clone());
             (copied, run.state, times.unwrap_or_default())

@@ -46,10 +46,10 @@ pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
         false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,
     };
     let named = |ending: &str| {
-        args.output.as_ref().is_some_and(|path| path.extension().is_some_and(|found| found == ending))
+        args.export.as_ref().is_some_and(|path| path.extension().is_some_and(|found| found == ending))
     };
     let format = args.format.unwrap_or(if named("csv") { RowFormat::Csv } else { RowFormat::Jsonl });
-    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    let file = args.export.as_ref().filter(|path| path.as_os_str() != "-");
     let target: Box<dyn Write> = match file {
         Some(path) => Box::new(File::create(path).map_err(|error| {
             Fault::usage(format!(
@@ -83,7 +83,9 @@ fn write(
         return Ok(Err(error));
     }
     for id in ids {
-        if let Err(error) = write_run(&store.find(id)?, format, out) {
+        // Another process may have removed it since it was listed.
+        let Some(run) = store.with_id(id)? else { continue };
+        if let Err(error) = write_run(&run, format, out) {
             return Ok(Err(error));
         }
     }

@@ -4,11 +4,17 @@ use super::args::ListArgs;
 use super::{ListedRun, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
+use crate::render::align::fit;
 use crate::render::json::{timestamp, written};
 use crate::render::output;
+use scruple_core::harmless_text::without_middle;
 use scruple_core::run::RunState;
 use serde::Serialize;
 use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr;
+
+/// The most characters of a label that the table shows; JSON has all.
+const LABEL: usize = 60;
 
 #[derive(Serialize)]
 struct ListedRunView<'a> {
@@ -51,21 +57,17 @@ fn as_json(runs: &[ListedRun]) -> String {
 }
 
 fn as_table(runs: &[ListedRun]) -> String {
-    let labels = runs
-        .iter()
-        .filter_map(|run| run.label.as_ref())
-        .map(|label| label.chars().count())
-        .max()
-        .unwrap_or(0);
+    let label_of = |run: &ListedRun| without_middle(run.label.as_deref().unwrap_or_default(), LABEL);
+    let labels = runs.iter().map(|run| label_of(run).width()).max().unwrap_or(0);
     let mut text = String::new();
     for run in runs {
         let state =
             if run.state == RunState::Complete { String::new() } else { format!(" ({})", run.state.word()) };
-        let label = run.label.as_deref().unwrap_or("");
+        let label = fit(&label_of(run), labels);
         let gap = if labels > 0 { "  " } else { "" };
         let when = timestamp(run.started);
         let when = when.split('.').next().unwrap_or(&when).trim_end_matches('Z').replace('T', " ");
-        let _ = writeln!(text, "{}  {when}  {label:<labels$}{gap}{}{state}", run.id, run.arms.join(" | "));
+        let _ = writeln!(text, "{}  {when} UTC  {label}{gap}{}{state}", run.id, run.arms.join(" | "));
     }
     if text.is_empty() {
         text.push_str("No runs are stored yet: `scruple run` stores the first.\n");

@@ -53,7 +53,7 @@ impl Store {
     }
 
     fn hand_over_to(&self, server: &Store, id: &str) {
-        match self.copy_to(server, id) {
+        match self.copy_to(server, id, true) {
             Ok(Copied::UnderWay) => {}
             Ok(_) => {
                 // If the removal fails, the run is found on the server the next time, and removed then.

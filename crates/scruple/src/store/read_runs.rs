@@ -80,6 +80,11 @@ impl Store {
         }
     }
 
+    /// Loads the run with this id; `None` if it was removed. A label of another run may be the same text.
+    pub fn with_id(&self, id: &str) -> Result<Option<Run>, StoreError> {
+        self.load_if_there(id).map_err(|failure| self.error(failure))
+    }
+
     /// Returns the id of the run that [`Store::find`] would load, or the same error.
     pub fn find_id(&self, name: &str) -> Result<String, StoreError> {
         match self.on_server(|server| server.find_id(name))? {
@@ -154,16 +159,20 @@ impl Store {
     }
 
     pub(super) fn load(&self, id: &str) -> Result<Run, DatabaseFailure> {
+        self.load_if_there(id)?.ok_or_else(|| damaged("a run vanished while it was read"))
+    }
+
+    pub(super) fn load_if_there(&self, id: &str) -> Result<Option<Run>, DatabaseFailure> {
         let owner = self.owner_columns()?;
         let rows = self.database.query(
             &format!("SELECT label, seed, argv, terms, provenance, warnings, {owner} FROM run WHERE id = $1"),
             &[id.into()],
         )?;
-        let row = rows.first().ok_or_else(|| damaged("a run vanished while it was read"))?;
+        let Some(row) = rows.first() else { return Ok(None) };
         let mut arms = self.load_arms(id)?;
         self.load_samples(id, &mut arms)?;
         self.load_journal(id, &mut arms)?;
-        Ok(Run {
+        Ok(Some(Run {
             id: id.to_owned(),
             label: row.optional_text(0)?.map(str::to_owned),
             started: row.integer(7)?,
@@ -174,7 +183,7 @@ impl Store {
             provenance: parse(row.text(4)?, "provenance")?,
             arms,
             warnings: parse(row.text(5)?, "warnings")?,
-        })
+        }))
     }
 
     fn load_arms(&self, id: &str) -> Result<Vec<Arm>, DatabaseFailure> {

@@ -27,6 +27,10 @@ struct ServerAccess {
     encryption: Encryption,
 }
 
+/// The condition of a row of `pg_class` that is a table of the schema in use, whatever characters its name has.
+const OWN_TABLES: &str =
+    "relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
+
 struct PostgresSession {
     client: Client,
     statements: HashMap<String, Statement>,
@@ -208,10 +212,13 @@ impl DatabaseEngine for Postgres {
     }
 
     fn tables(&self) -> Result<Vec<String>, DatabaseFailure> {
-        let rows = self.query(
-            "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()",
-            &[],
-        )?;
+        // Not the information schema, which conceals the tables that this user may not read.
+        let rows = self.query(&format!("SELECT relname::text FROM pg_class WHERE {OWN_TABLES}"), &[])?;
+        let schema = || self.query("SELECT current_schema()::text WHERE current_schema() IS NOT NULL", &[]);
+        if rows.is_empty() && schema()?.is_empty() {
+            let message = "there is no schema of the search path that this user may use".to_owned();
+            return Err(refused(Refusal::Denied, message));
+        }
         rows.iter().map(|row| row.text(0).map(str::to_owned)).collect()
     }
 
@@ -221,20 +228,14 @@ impl DatabaseEngine for Postgres {
     }
 
     fn compact(&self) -> Result<(), DatabaseFailure> {
-        let tables = self.query(
-            "SELECT quote_ident(relname) FROM pg_class \
-             WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
-            &[],
-        )?;
+        let tables =
+            self.query(&format!("SELECT quote_ident(relname) FROM pg_class WHERE {OWN_TABLES}"), &[])?;
         tables.iter().try_for_each(|table| self.batch(&format!("VACUUM {}", table.text(0)?)))
     }
 
     fn size(&self) -> Result<u64, DatabaseFailure> {
-        let rows = self.query(
-            "SELECT SUM(pg_total_relation_size(oid))::bigint FROM pg_class \
-             WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace",
-            &[],
-        )?;
+        let sum = "SELECT SUM(pg_total_relation_size(oid))::bigint FROM pg_class WHERE";
+        let rows = self.query(&format!("{sum} {OWN_TABLES}"), &[])?;
         rows.first().map_or(Ok(0), |row| row.count(0))
     }
 }

@@ -80,14 +80,15 @@ fn remarks(entry: &HyperfineEntry, imported: &mut Imported) {
     let name = clean(&entry.command);
     let failed = entry.exit_codes.iter().flatten().filter(|code| **code != Some(0)).count();
     if failed > 0 {
-        imported.remark("exit-codes", format!("‘{name}’ did not exit with code 0 in {failed} of its runs"));
+        imported.remark("exit-code", format!("‘{name}’ did not exit with code 0 in {failed} of its runs"));
     }
     let zeros = entry.times.iter().flatten().filter(|time| **time == 0.0).count();
     if zeros > 0 {
+        let readings = if zeros == 1 { "reading" } else { "readings" };
         imported.remark(
             "below-resolution",
             format!(
-                "‘{name}’ has {zeros} readings of exactly 0: hyperfine subtracts the time of its shell, and writes 0 \
+                "‘{name}’ has {zeros} {readings} of exactly 0: hyperfine subtracts the time of its shell, and writes 0 \
                 if the result is negative"
             ),
         );

@@ -150,7 +150,7 @@ fn hyperfine_gives_every_run_and_estimated_processor_times() {
 fn hyperfine_is_doubted_where_it_wrote_zeros_or_programs_failed() {
     let imported = imported("hyperfine/shell.json");
     let codes: Vec<&str> = imported.warnings.iter().map(|warning| warning.code.as_str()).collect();
-    assert_eq!(codes, ["exit-codes", "below-resolution", "not-side-by-side"]);
+    assert_eq!(codes, ["exit-code", "below-resolution", "not-side-by-side"]);
     assert!(imported.warnings[1].text.starts_with("‘false’ has 4 readings of exactly 0"));
 }
 

@@ -169,6 +169,12 @@ fn unknown(path: &Path, text: &str) -> Fault {
             tool.advice()
         ));
     }
+    if text.trim().is_empty() {
+        return Fault::usage(format!(
+            "cannot import ‘{}’: it is empty, as if the tool was interrupted before it wrote its results",
+            path.display()
+        ));
+    }
     Fault::usage(format!(
         "cannot import ‘{}’: it looks like none of the formats that are known; name one with --format, or see \
          `scruple store import --help`",

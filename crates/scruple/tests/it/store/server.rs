@@ -268,6 +268,16 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     client.batch_execute("UPDATE schema_version SET version = version + 991").expect("a version");
     run(&url, "has version ");
     client.batch_execute("UPDATE schema_version SET version = version - 991").expect("a version");
+    // A user without the privilege to use the schema, or to read its tables, does not hear that there is no store.
+    let guest = url.replace("owner@", "guest@");
+    let refused = |part: &str| {
+        let answer = with(&place, &guest, &["store", "list"]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains(part), "{}", answer.exchange());
+    };
+    refused("no schema of the search path that this user may use");
+    client.batch_execute("GRANT USAGE ON SCHEMA public TO guest").expect("a right");
+    refused("permission denied for table schema_version");
     // A user with the privilege to read can read.
     client
         .batch_execute(
@@ -280,6 +290,21 @@ fn a_server_that_refuses_says_what_is_wrong_and_what_to_do() {
     run("postgres://127.0.0.1:notaport/x", "the URL cannot be read");
     run("mysql://u:s3cret@h/x", "mysql is not supported");
     assert_eq!(with(&place, &server.database(), &["store", "list"]).code, 2);
+}
+
+#[test]
+fn the_name_of_a_schema_may_have_capital_letters() {
+    let place = Place::new();
+    let server = PostgresServer::shared();
+    let url = server.database();
+    server.client_of(&url).batch_execute("CREATE SCHEMA \"Team-A\"").expect("a schema");
+    let joint = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{joint}options=-c%20search_path%3D%22Team-A%22");
+    fine(&place, &url, &WEIGH);
+    fine(&place, &url, &WEIGH);
+    fine(&place, &url, &["store", "check"]);
+    fine(&place, &url, &["store", "gc", "--older-than", "0s"]);
+    assert_eq!(listed(&place, &url).len(), 1);
 }
 
 #[test]
@@ -381,6 +406,23 @@ fn a_history_goes_on_from_the_server() {
     assert_eq!(there.json()["history"]["versions"].as_array().map(Vec::len), Some(3));
     let again = take("here");
     assert_eq!(again.json()["series"], there.json()["series"]);
+}
+
+#[test]
+fn a_shorter_range_takes_the_place_of_another_on_a_server_as_in_a_file() {
+    let place = Place::new();
+    let url = PostgresServer::shared().database();
+    Repository::new(&place, "repo").commit_allocations([1, 2, 3]);
+    for store in ["store.db", &url] {
+        for (range, count) in [(&[][..], 3), (&["HEAD~1..HEAD"], 1)] {
+            let words =
+                [&["history"][..], range, &["--repo", "repo", "--rounds", "2"], &BUILD, &["--", "./app"]];
+            fine(&place, store, &words.concat());
+            let status = fine(&place, store, &["history", "status", "--repo", "repo", "--json"]).json();
+            let versions = status["history"]["versions"].as_array().map(Vec::len);
+            assert_eq!(versions, Some(count), "{store} {range:?}: {status}");
+        }
+    }
 }
 
 #[test]
