@@ -214,9 +214,18 @@ pub fn change(ratio: f64) -> String {
     if (0.5..2.0).contains(&ratio) {
         let percent = (ratio - 1.0) * 100.0;
         let decimals = if percent.abs() < 10.0 { 2 } else { 1 };
-        format!("{percent:+.decimals$} %")
+        format!("{} %", signed(percent, decimals))
     } else {
         times(ratio)
+    }
+}
+
+/// A number with its sign. One that rounds to zero has none: neither `+0.00` nor `-0.00` would be true.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:+.decimals$}");
+    match text.trim_start_matches(['+', '-']) {
+        zero if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
     }
 }
 
@@ -229,7 +238,7 @@ pub fn percent(ratio: f64) -> String {
     // Both changes near 0 and changes near -100 % need more digits.
     let near = percent.abs().min((100.0 + percent).abs());
     let decimals = if near > 0.0 { (1 - order(near)).clamp(2, 6) as usize } else { 2 };
-    format!("{percent:+.decimals$}%")
+    format!("{}%", signed(percent, decimals))
 }
 
 /// A ratio as a multiple: `2.41 ×`.
@@ -245,7 +254,7 @@ pub fn change_between(ratio: f64, low: f64, high: f64) -> String {
         return times_between(ratio, low, high);
     }
     let decimals = if (ratio - 1.0).abs() < 0.1 { 2 } else { 1 };
-    let percent = |ratio: f64| format!("{:+.decimals$}", (ratio - 1.0) * 100.0);
+    let percent = |ratio: f64| signed((ratio - 1.0) * 100.0, decimals);
     format!("{} % [{}, {}]", percent(ratio), percent(low), percent(high))
 }
 
@@ -404,6 +413,10 @@ mod tests {
     fn changes_read_as_percent_or_as_multiples() {
         assert_eq!(change(1.02), "+2.00 %");
         assert_eq!(change(0.85), "-15.0 %");
+        assert_eq!(change(1.0), "0.00 %");
+        assert_eq!(change(0.999_99), "0.00 %", "no sign that the digits do not have");
+        assert_eq!(change(1.000_01), "0.00 %");
+        assert_eq!(change_between(0.999_99, 0.99, 1.000_01), "0.00 % [-1.00, 0.00]");
         assert_eq!(change(2.412), "2.41 ×");
         assert_eq!(change(0.0412), "0.0412 ×");
         assert_eq!(times_between(0.001_398, 0.001_382, 0.001_415), "0.001398 × [0.001382, 0.001415]");
@@ -442,7 +455,7 @@ mod tests {
     fn percents_do_not_round_away() {
         assert_eq!(percent(0.5383), "-46.17%");
         assert_eq!(percent(3.5), "+250.00%");
-        assert_eq!(percent(1.0), "+0.00%");
+        assert_eq!(percent(1.0), "0.00%");
         assert_eq!(percent(0.000_003), "-99.99970%");
         assert_eq!(percent(1.000_01), "+0.0010%");
         assert_eq!(percent(0.0), "-100.00%");

@@ -207,9 +207,10 @@ fn blocks_to_tell(evidence: &Evidence, margin: f64) -> usize {
         // More nodes, or more pairs on each, would tell; more blocks alone would not.
         Evidence::Interval { of: Replicate::Nodes { .. }, .. } => 0,
         Evidence::Interval { effect, .. } if margin <= WIDEST_MARGIN => narrower(effect, margin),
-        Evidence::Absent { why: Why::TooFew { have, need } | Why::FewProcesses { have, need }, .. } => {
-            need.saturating_sub(*have).max(1)
-        }
+        Evidence::Absent {
+            why: Why::TooFew { have, need } | Why::FewProcesses { have, need } | Why::Drifting { have, need },
+            ..
+        } => need.saturating_sub(*have).max(1),
         _ => 0,
     }
 }

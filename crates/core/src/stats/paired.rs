@@ -87,8 +87,14 @@ pub enum Why {
     UnknownWaiting,
     /// The figure depends on what else ran on the machine, and the runs were not taken side by side.
     OtherWork,
-    /// Neighbouring readings are so strongly correlated that one sample says little about another.
-    Drifting,
+    /// The readings are too few to tell a drift of the machine during each run from independent noise, so that one
+    /// sample says little about another.
+    Drifting {
+        /// The number of readings of the smaller sample.
+        have: usize,
+        /// The number of readings that are needed.
+        need: usize,
+    },
     /// The readings were taken on two machines, and the metric depends on the machine.
     OtherMachine,
     /// The readings were taken on machines of two architectures, where the machine code differs.
@@ -125,8 +131,10 @@ impl fmt::Display for Why {
             Why::Unpaired { reference, arm } => {
                 write!(f, "the reference has {reference} readings and the arm {arm}, so they are not paired")
             }
-            Why::Drifting => f.write_str(
-                "the readings of a run follow its drift, so they do not show how much two runs differ",
+            Why::Drifting { have, need } => write!(
+                f,
+                "{have} readings do not show whether they follow a drift of the machine, which may also be the \
+                 difference between two runs; at least {need} are needed"
             ),
             Why::UnknownWaiting => f.write_str(
                 "the runs were not taken side by side, and how long the programs waited for a core is not known",
@@ -219,7 +227,7 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     if worth[0].min(worth[1]) < need as f64 {
         let range = [&reference, &arm].map(|logs| range(logs)).into_iter().fold(0.0, f64::max);
         if n < RANGE_FROM {
-            return Err(Why::Drifting);
+            return Err(Why::Drifting { have: n, need: RANGE_FROM });
         }
         let [low, high] = [-RANGES, RANGES].map(|ranges| shift.estimate + ranges * range);
         return Ok(Effect {

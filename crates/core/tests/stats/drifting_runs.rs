@@ -31,5 +31,7 @@ fn runs_that_drift_are_compared_by_their_ranges() {
         assert!(twice >= 0.99, "{correlation}: twice as much was noticed in {twice}");
     }
     let few = [1.0, 1.01, 1.02, 1.03, 1.04];
-    assert_eq!(paired::unpaired_effect(&few, &few, 0.95), Err(paired::Why::Drifting));
+    let why = paired::unpaired_effect(&few, &few, 0.95).expect_err("five readings do not show a drift");
+    assert_eq!(why, paired::Why::Drifting { have: 5, need: 10 });
+    assert!(why.to_string().ends_with("at least 10 are needed"), "{why}");
 }

@@ -1,6 +1,6 @@
 //! Tables for documents in Markdown, AsciiDoc and Org.
 
-use super::{Report, effect_text, few_readings, sentence, title, verdict_words};
+use super::{Report, effect_text, few_readings, sentence, title, unlike_medians, verdict_words};
 use scruple_core::judge::headline;
 use scruple_core::metric::Quality;
 use scruple_core::subject::{Arm, Role};
@@ -27,6 +27,7 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     out += &table(&head, &rows, markup);
     let mut sentences = sentence::verdicts(report);
     sentences.extend(few_readings::lines(report));
+    sentences.extend(unlike_medians::lines(report));
     if !sentences.is_empty() {
         out.push('\n');
         let sentences: Vec<String> = sentences.iter().map(|one| in_markup(one, markup)).collect();

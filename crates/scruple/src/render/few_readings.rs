@@ -1,21 +1,24 @@
 //! Says which metrics cannot be judged because they were read too few times.
 
 use super::{Report, declared, sentence};
+use scruple_core::judge;
 use scruple_core::metric::Pass;
 use scruple_core::sorting::SortedMap;
 use scruple_core::stats::paired::Why;
 use scruple_core::verdict::Verdict;
 
 /// Writes one line for the shown metrics of commands whose verdict is can't tell because the memory or counting pass was
-/// short. Without it, a reader would not know why two counts that are far apart are not called different. For times, the
-/// sentence of the verdict says so.
+/// short. Without it, a reader would not know why two counts that are far apart are not called different. For the metric of
+/// the headline, the sentence of the verdict says so.
 pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
     if report.of_cases() || of_load || !report.side_by_side {
         return Vec::new();
     }
     let mut open: SortedMap<(usize, usize), Vec<&str>> = SortedMap::new();
-    for key in &report.shown {
+    let headlines = judge::headlines(&report.judged, &report.shown);
+    let unsaid = |key: &&String| headlines.values().all(|headline| headline.metric != **key);
+    for key in report.shown.iter().filter(unsaid) {
         let few = report.judged.iter().filter(|judged| judged.metric == *key).find_map(|judged| {
             let why = judged.comparison.evidence.why();
             match why.filter(|_| judged.comparison.verdict == Verdict::CantTell)? {

@@ -21,6 +21,7 @@ pub mod run_on_terminal;
 pub mod scaling;
 pub mod sentence;
 pub mod svg;
+pub mod unlike_medians;
 
 use crate::load::windows::Loads;
 use document_table::Markup;

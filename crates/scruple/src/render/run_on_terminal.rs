@@ -4,7 +4,7 @@ use super::align::{fit, fit_names, right, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
-    verdict_words,
+    unlike_medians, verdict_words,
 };
 use crate::address::StoreAddress;
 use crate::bench::report::table;
@@ -101,6 +101,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let paragraphs = [
         sentence::verdicts(report),
         few_readings::lines(report),
+        unlike_medians::lines(report),
         ranking::line(report).into_iter().collect(),
         sentence::growth_lines(report),
         sentence::tare_lines(report),

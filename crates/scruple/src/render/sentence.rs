@@ -8,7 +8,7 @@ use scruple_core::stats::nodes::CLASS;
 use scruple_core::stats::paired::Why;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::{Unit, change_bounds, quantity, share};
+use scruple_core::unit::{Unit, change_bounds, grouped, quantity, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 
 /// Writes one sentence for each arm that was compared.
@@ -211,6 +211,9 @@ fn wide_margin(report: &Report<'_>, margin: f64) -> String {
     }
 }
 
+/// A number of further blocks that nobody measures.
+const TOO_MANY: usize = 100_000;
+
 /// Says what to do if the verdict is can't tell.
 fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
@@ -222,6 +225,14 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
         return "; more nodes may decide".to_owned();
     }
+    // An option of Scruple does not make another tool measure more.
+    if let Some(tool) = &report.run.provenance.tool {
+        return match more {
+            0 => String::new(),
+            more if more < TOO_MANY => format!("; about {} more by {tool} would tell", grouped(more as f64)),
+            _ => "; no reasonable number of readings would tell".to_owned(),
+        };
+    }
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
         return format!("; --processes {need} may decide");
     }
@@ -229,7 +240,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let block = if of_load { "turn" } else { "block" };
     match more {
         0 => String::new(),
-        _ if more < 100_000 => {
+        _ if more < TOO_MANY => {
             let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
@@ -238,7 +249,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
                 (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
-            format!("; about {more} more {blocks} would tell ({option})")
+            format!("; about {} more {blocks} would tell ({option})", grouped(more as f64))
         }
         _ => format!("; no reasonable number of {block}s would tell"),
     }

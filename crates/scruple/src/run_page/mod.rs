@@ -238,6 +238,7 @@ fn limits(report: &Report<'_>) -> Vec<SectionPart> {
 /// Makes the section with the ranking, the tare and the other sentences of the report.
 fn sentences(report: &Report<'_>) -> Option<Section> {
     let mut lines: Vec<String> = crate::render::few_readings::lines(report);
+    lines.extend(crate::render::unlike_medians::lines(report));
     lines.extend(crate::render::ranking::line(report));
     lines.extend(words::growth_lines(report));
     // The tare of a case is a loop, whose cost is in the table of cases.
