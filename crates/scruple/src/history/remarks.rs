@@ -13,7 +13,7 @@ use scruple_core::unit::quantity;
 use std::collections::BTreeSet;
 
 /// The codes of remarks that depend on the current range, and are therefore renewed each time.
-const PASSING: [&str; 9] = [
+const PASSING: [&str; 10] = [
     "across-nodes",
     "came-and-went",
     "counts-shift",
@@ -21,6 +21,7 @@ const PASSING: [&str; 9] = [
     "not-fetched",
     "not-weighed",
     "outputs-differ",
+    "range-replaced",
     "range-rewritten",
     "slope",
 ];
@@ -31,11 +32,16 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
     for (code, text) in &source.remarks {
         history.run.warn(code, text.clone());
     }
-    let Some(before) = before.filter(|before| before.range == history.range) else { return };
+    let Some(before) = before else { return };
     let gone = |entry: &&StoredVersion| {
         history.entries.iter().all(|other| other.version.commit != entry.version.commit)
     };
     let gone: Vec<&StoredVersion> = before.entries.iter().filter(gone).collect();
+    if before.range != history.range {
+        let text = gone.first().map(|_| replaced(&before.range, &history.range, gone.len()));
+        text.into_iter().for_each(|text| history.run.warn("range-replaced", text));
+        return;
+    }
     let (Some(newest_gone), Some(newest)) = (gone.last(), history.entries.last()) else { return };
     // If the newest missing version is still an ancestor of the newest one, it was only left out of the selection this
     // time.
@@ -49,6 +55,15 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
         );
         history.run.warn("range-rewritten", text);
     }
+}
+
+/// Says what a range that takes the place of another one no longer shows.
+fn replaced(before: &str, range: &str, gone: usize) -> String {
+    let (versions, their) = if gone == 1 { ("version", "Its") } else { ("versions", "Their") };
+    format!(
+        "this history had the range ‘{before}’; ‘{range}’ takes its place and leaves out {gone} {versions}. {their} readings \
+         are kept, and `scruple history {before}` shows them again"
+    )
 }
 
 /// Adds the remarks that are known once no work is left.

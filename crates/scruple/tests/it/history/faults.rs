@@ -147,6 +147,25 @@ fn uncommitted_changes_and_a_rewritten_range_are_remarks() {
 }
 
 #[test]
+fn a_shorter_range_that_takes_the_place_of_another_is_a_remark() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2, 3]);
+    assert_eq!(quick(&place, &[]).code, 0);
+    let shorter = quick(&place, &["HEAD~1..HEAD"]);
+    assert_eq!(shorter.code, 0, "{}", shorter.exchange());
+    let recorded = place.recorded();
+    assert!(
+        recorded.remarks().contains(&"range-replaced"),
+        "{:?} {}",
+        recorded.remarks(),
+        shorter.exchange()
+    );
+    assert_eq!(quick(&place, &[]).code, 0);
+    assert!(!place.recorded().remarks().contains(&"range-replaced"), "the longer range shows all again");
+}
+
+#[test]
 fn a_missing_toolchain_is_a_state_of_every_version_and_can_be_tried_again() {
     let place = Place::new();
     let repository = Repository::new(&place, "repo");
