@@ -110,8 +110,9 @@ impl GateSummary {
             }));
             remarks.extend(one.run.warnings.iter().filter(|one| one.code != SAME_BUILD).cloned());
             remarks.extend(gate::without_counterpart(&one.run).iter().map(|(version, names)| {
-                let them = if names.len() == 1 { "it" } else { "them" };
-                let text = format!("not gated, because only {version} has {them}: {}", list_names(names));
+                let (are, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
+                let text =
+                    format!("{} {are} not gated, because only {version} has {them}", list_names(names));
                 Warning { code: "not-in-both".to_owned(), text }
             }));
             facts.push(fact(&one.run));

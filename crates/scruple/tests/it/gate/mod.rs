@@ -444,7 +444,7 @@ fn suites_and_servers_are_gated_with_their_own_words() {
     let renamed = suite(r#"{"name":"zoo/bee","cost":9,"bytes":99}"#);
     assert_eq!(renamed.code, 3, "{}", renamed.exchange());
     for (version, case) in [("old", "ant"), ("new", "bee")] {
-        let remark = format!("! not gated, because only {version} has it: ‘zoo/{case}’");
+        let remark = format!("! ‘zoo/{case}’ is not gated, because only {version} has it");
         assert!(renamed.stdout.contains(&remark), "{}", renamed.exchange());
     }
     script(&place, &[("old", windows(200)), ("new", windows(260))]);
