@@ -12,7 +12,11 @@ use std::path::{Path, PathBuf};
 /// this order.
 pub fn store_address(named: Option<&Path>) -> Result<StoreAddress, Fault> {
     if let Some(path) = named {
-        return address(&path.to_string_lossy());
+        // The address of a server is text; a path need not be.
+        return match path.to_str() {
+            Some(text) => address(text),
+            None => Ok(StoreAddress::File(path.to_owned())),
+        };
     }
     let config = Config::find()?;
     if let Some(url) = config.store() {

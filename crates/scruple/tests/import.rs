@@ -196,3 +196,20 @@ fn what_another_tool_measured_is_not_told_an_option_of_scruple() {
     assert!(shown.contains("more by hyperfine would tell"), "{shown}");
     assert!(!shown.contains("(-m ") && !shown.contains("--processes"), "{shown}");
 }
+
+#[test]
+fn a_baseline_that_critcmp_wrote_is_read_with_its_slopes() {
+    let place = Place::new();
+    let printed = place.output(&["store", "import", &place.path("critcmp.json")]);
+    assert!(printed.starts_with("Imported 2 benchmarks of criterion.rs from "), "{printed}");
+    let run = json(&place.output(&["show", "--json"]));
+    let arm = &run["arms"][1];
+    assert_eq!(arm["name"], "sum/of things/plain (value=100)");
+    let wall = &arm["metrics"]["time.wall"];
+    assert_eq!((&wall["quality"], &wall["source"]), (&"estimated".into(), &"criterion.rs, slope".into()));
+    assert_eq!(wall["readings"][0], 236.5077696681208);
+    assert_eq!(arm["metrics"]["work.bytes"]["readings"][0], 800.0);
+    let cut = std::fs::read_to_string(golden("critcmp.json")).expect("a file")[..900].to_owned();
+    std::fs::write(place.0.path().join("cut.json"), cut).expect("a file");
+    assert!(place.refused(&["store", "import", "cut.json"]).contains("the text ends in the middle"));
+}

@@ -29,6 +29,7 @@ use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
+use scruple_core::sorting;
 use scruple_measure::command::Weigher;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -157,6 +158,11 @@ pub fn take(
             history.entries = list(&selected);
         }
     }
+    let listed: HashSet<&String> = history.entries.iter().map(|entry| &entry.version.commit).collect();
+    let mut unlisted: Vec<StoredVersion> =
+        entries.values().filter(|entry| !listed.contains(&entry.version.commit)).cloned().collect();
+    sorting::by(&mut unlisted, |a, b| a.version.commit.cmp(&b.version.commit));
+    history.unlisted = unlisted;
     let trees = selected.into_iter().map(|one| (one.version.commit, one.tree)).collect();
     remarks::begin(&mut history, before.as_ref(), &source);
     let changed = begin_or_resume(&store, &history, before.as_ref())?;

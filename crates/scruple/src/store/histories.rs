@@ -239,6 +239,7 @@ impl Store {
             if self.database.query("SELECT id FROM run WHERE id = $1", &[id()])?.is_empty() {
                 // The history was read from the server's store, and this store does not have it yet.
                 self.insert_history(history)?;
+                history.unlisted.iter().try_for_each(|entry| self.upsert(&history.run.id, None, entry))?;
                 self.insert_figures(&history.run)?;
             }
             self.database.execute(

@@ -47,7 +47,24 @@ struct CriterionEstimate {
     point_estimate: f64,
 }
 
-/// Whether a text is one of the three files.
+/// What `critcmp --export` writes: the folders of a baseline as one text, without the batches.
+#[derive(Deserialize)]
+struct CritcmpBaseline {
+    benchmarks: SortedMap<String, CritcmpBenchmark>,
+}
+
+#[derive(Deserialize)]
+struct CritcmpBenchmark {
+    criterion_benchmark_v1: CriterionBenchmark,
+    criterion_estimates_v1: Estimates,
+}
+
+/// Whether a text is a baseline that critcmp wrote. It does not belong to the folder that it is in.
+pub(super) fn is_of_critcmp(text: &str) -> bool {
+    text.contains("\"criterion_benchmark_v1\"")
+}
+
+/// Whether a text is one of the three files, or a baseline that critcmp wrote.
 pub(super) fn recognises(text: &str) -> bool {
     let has = |words: [&str; 2]| words.iter().all(|word| text.contains(word));
     has(["\"group_id\"", "\"full_id\""])
@@ -64,8 +81,18 @@ pub fn read(folders: &[CriterionFolder]) -> Result<Imported, ImportError> {
     imported.finished()
 }
 
-/// Reads a `sample.json` or `estimates.json` without its folder, for example from a pipe.
+/// Reads a baseline of critcmp, or a `sample.json` or `estimates.json` without its folder, for example from a pipe.
 pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
+    if is_of_critcmp(text) {
+        let baseline: CritcmpBaseline = serde_json::from_str(text)?;
+        let mut imported = Imported::of("criterion.rs");
+        for benchmark in baseline.benchmarks.into_values() {
+            let mut arm = named(&benchmark.criterion_benchmark_v1)?;
+            add_estimate(&mut arm, benchmark.criterion_estimates_v1)?;
+            imported.arms.push(arm);
+        }
+        return imported.finished();
+    }
     let text = Some(text.to_owned());
     let folder = match text.as_ref().is_some_and(|text| text.contains("\"iters\"")) {
         true => CriterionFolder { sample: text, ..CriterionFolder::default() },
@@ -101,16 +128,19 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
         add(&mut arm, "time.wall", Quality::Noisy, "criterion.rs, each batch", readings)?;
         add_iterations(&mut arm, "criterion.rs", batches.iters)?;
     } else if let Some(text) = &folder.estimates {
-        let estimates: Estimates = serde_json::from_str(text).map_err(within("estimates.json"))?;
-        let (source, estimate) = match estimates.slope {
-            Some(slope) => ("criterion.rs, slope", slope),
-            None => ("criterion.rs, mean", estimates.mean),
-        };
-        add_summary(&mut arm, "time.wall", source, estimate.point_estimate)?;
+        add_estimate(&mut arm, serde_json::from_str(text).map_err(within("estimates.json"))?)?;
     } else {
         return Err(ImportError::at(folder.place.clone(), "there is neither sample.json nor estimates.json"));
     }
     Ok(arm)
+}
+
+fn add_estimate(arm: &mut Arm, estimates: Estimates) -> Result<(), ImportError> {
+    let (source, estimate) = match estimates.slope {
+        Some(slope) => ("criterion.rs, slope", slope),
+        None => ("criterion.rs, mean", estimates.mean),
+    };
+    add_summary(arm, "time.wall", source, estimate.point_estimate)
 }
 
 fn named(benchmark: &CriterionBenchmark) -> Result<Arm, ImportError> {

@@ -39,7 +39,7 @@ use std::collections::BTreeSet;
 pub enum Format {
     /// criterion (Haskell): the report of --json, or the summary of --csv.
     Criterion,
-    /// criterion.rs: the folder target/criterion, or the files in its ‘new’ folders.
+    /// criterion.rs: the folder target/criterion, the files in its ‘new’ folders, or what critcmp --export wrote.
     CriterionRs,
     /// google-benchmark: JSON.
     GoogleBenchmark,

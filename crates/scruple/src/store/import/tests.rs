@@ -25,6 +25,7 @@ const GOLDEN: [(&str, Format); 14] = [
     ("google-benchmark/repetitions.json", Format::GoogleBenchmark),
     ("jmh/modes.json", Format::Jmh),
     ("criterion-rs/sum/fold/10/new/sample.json", Format::CriterionRs),
+    ("critcmp.json", Format::CriterionRs),
 ];
 
 fn golden(name: &str) -> String {

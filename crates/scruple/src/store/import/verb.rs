@@ -48,7 +48,9 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         if series.add(path, format, &text)? {
             continue;
         }
-        match path.parent().filter(|_| format == Format::CriterionRs && path != Path::new("-")) {
+        let in_folder =
+            format == Format::CriterionRs && path != Path::new("-") && !criterion_rs::is_of_critcmp(&text);
+        match path.parent().filter(|_| in_folder) {
             Some(folder) => {
                 // The parent of a name without a folder is empty, and means the working folder.
                 let here = folder.as_os_str().is_empty();
