@@ -4,7 +4,7 @@
     python3 docs/pictures.py --scruple target/release/scruple          makes docs/pictures/*.svg and *.png
     python3 docs/pictures.py --scruple target/release/scruple --new    measures the run anew before
 
-The charts are `scruple report --svg NAME`; the page is what headless Chromium shows of `scruple report -o page.html`.
+The charts are `scruple report --svg NAME`; the page is what headless Chromium shows of `scruple report --export page.html`.
 """
 
 import argparse
@@ -61,9 +61,9 @@ def main():
             (place / "store.db").unlink()
         scruple("store", "import", str(RUN))
         for name in CHARTS:
-            scruple("report", "--svg", name, "-o", str(PICTURES / f"{name}.svg"))
+            scruple("report", "--svg", name, "--export", str(PICTURES / f"{name}.svg"))
         page = place / "page.html"
-        scruple("report", "-o", str(page))
+        scruple("report", "--export", str(page))
         look = place / "look.mjs"
         look.write_text(LOOK % (ROOT / "tests/pages/browser.mjs"))
         subprocess.run(["node", str(look), str(page), str(PICTURES)], check=True)

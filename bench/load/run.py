@@ -52,7 +52,7 @@ def await_port(port):
 
 
 def ours(program):
-    return [program, "load", "--json", "--no-store", "--no-cost", "--threads", "1@0", "--warm-up", "off", "-i"]
+    return [program, "load", "--json", "--no-store", "--no-cost", "--threads", "1@0", "--warmup", "off", "-i"]
 
 
 def told(text):

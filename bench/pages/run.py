@@ -123,7 +123,7 @@ def main():
         walls, cpus = [], []
         for _ in range(args.times):
             began, before = time.monotonic(), os.times()
-            words = [str(args.scruple), "report", "--store", str(store), "--metrics", ",".join(METRICS[:args.metrics]), "-o", str(page)]
+            words = [str(args.scruple), "report", "--store", str(store), "--metrics", ",".join(METRICS[:args.metrics]), "--export", str(page)]
             subprocess.run(words, cwd=place, env=env, check=True, capture_output=True)
             after = os.times()
             walls.append(time.monotonic() - began)
@@ -136,7 +136,7 @@ def main():
             args.keep.write_bytes(page.read_bytes())
         middle = statistics.median
         print("| what | median | most |\n|---|---:|---:|")
-        print(f"| `scruple report -o page.html` | {middle(walls):.2f} s | {max(walls):.2f} s |")
+        print(f"| `scruple report --export page.html` | {middle(walls):.2f} s | {max(walls):.2f} s |")
         print(f"| its processor time | {middle(cpus):.2f} s | {max(cpus):.2f} s |")
         for key, name in (("domInteractive", "page of use"), ("loadEventEnd", "page loaded")):
             values = [one[key] / 1000 for one in loads]

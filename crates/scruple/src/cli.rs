@@ -1,6 +1,7 @@
 //! The command line: the verbs, and the options that several verbs share.
 
 pub mod colour;
+pub mod former_names;
 pub mod values;
 
 use crate::bench::args::BenchArgs;
@@ -104,16 +105,6 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Machine", &["doctor", "inspect", "completions"]),
 ];
 
-/// Former names of commands, each with the present name.
-const RENAMED: [(&str, &str); 6] = [
-    ("list", "store list"),
-    ("import", "store import"),
-    ("memory", "inspect memory"),
-    ("leak", "inspect leak"),
-    ("ghc", "inspect ghc"),
-    ("metrics", "inspect metrics"),
-];
-
 /// Returns the description of the command line, with the commands in groups.
 pub fn description() -> Command {
     let command = Cli::command();
@@ -134,7 +125,8 @@ pub fn description() -> Command {
 /// Parses the command line. For help, the version and usage errors, it prints a text and ends the process.
 ///
 /// # Errors
-/// A variable that replaces an option is empty. The parser would blame the option, which the user did not give.
+/// An option has another name now; or a variable that replaces an option is empty, where the parser would blame the
+/// option, which the user did not give.
 pub fn parse() -> Result<Cli, Fault> {
     let parsed = description().try_get_matches();
     match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
@@ -142,8 +134,18 @@ pub fn parse() -> Result<Cli, Fault> {
         Err(error) if is_about_empty_store_variable(&error) => Err(Fault::usage(
             "the variable SCRUPLE_STORE is empty: unset it, or set it to a file or to postgres://USER@HOST/DATABASE",
         )),
-        Err(error) => with_advice(error).exit(),
+        Err(error) => match former_option(&error) {
+            Some(sentence) => Err(Fault::usage(sentence)),
+            None => with_advice(error).exit(),
+        },
     }
+}
+
+/// What names the present option, if the parser does not know an option because it has another name now.
+fn former_option(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
+    former_names::of_option(words.iter().map(String::as_str), option)
 }
 
 /// Adds to an error of the parser what the user probably meant, where the parser does not know it.
@@ -160,8 +162,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             Some("give a whole number, such as 30".to_owned())
         }
         ErrorKind::InvalidSubcommand => {
-            let first = std::env::args().nth(1);
-            let word = text_of(ContextKind::InvalidSubcommand).filter(|word| first.as_deref() == Some(*word));
+            let first = std::env::args_os().nth(1);
+            let is_first = |word: &&str| first.as_deref().is_some_and(|first| first == *word);
+            let word = text_of(ContextKind::InvalidSubcommand).filter(is_first);
             let unanswered = error.get(ContextKind::SuggestedSubcommand).is_none();
             let part = word.and_then(|word| Some(format!("‘{} {word}’ is a command", with_part(word)?)));
             part.or_else(|| {
@@ -197,11 +200,6 @@ fn is_about_empty_store_variable(error: &clap::Error) -> bool {
     about_store
         && std::env::var_os("SCRUPLE_STORE").is_some_and(|value| value.is_empty())
         && !std::env::args_os().any(is_option)
-}
-
-/// Returns the present name of a command, if the word is a former name.
-pub fn renamed(verb: &str) -> Option<&'static str> {
-    RENAMED.iter().find(|(old, _)| *old == verb).map(|(_, new)| *new)
 }
 
 /// Where results are written.
@@ -272,14 +270,5 @@ mod tests {
             command.get_subcommands().for_each(check);
         }
         check(&description());
-    }
-
-    #[test]
-    fn former_names_lead_to_verbs_that_exist() {
-        let command = description();
-        for (old, new) in RENAMED {
-            let found = new.split(' ').try_fold(&command, |at, name| at.find_subcommand(name));
-            assert!(found.is_some() && command.find_subcommand(old).is_none(), "{old} → {new}");
-        }
     }
 }

@@ -42,9 +42,8 @@ use std::sync::Arc;
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().take(2).collect();
     let old = words.get(1).and_then(|verb| verb.to_str());
-    if let Some((old, new)) = old.and_then(|old| Some((old, cli::renamed(old)?))) {
-        let fault = Fault::usage(format!("`scruple {old}` is now `scruple {new}`"));
-        return ExitCode::from(complain(&fault) as u8);
+    if let Some(sentence) = old.and_then(cli::former_names::of_command) {
+        return ExitCode::from(complain(&Fault::usage(sentence)) as u8);
     }
     end_at_defects();
     // A write beyond the limit of file sizes (`ulimit -f`) is then an error that says what to do. Programs that Scruple

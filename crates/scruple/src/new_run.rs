@@ -62,10 +62,15 @@ pub fn run_from_elsewhere(seed: Option<u64>, label: Option<&str>, terms: Terms) 
         started: now.as_millis() as i64,
         state: RunState::Running,
         seed: seed.unwrap_or(entropy % 1_000_000),
-        argv: without_secrets(std::env::args()),
+        argv: without_secrets(command_line()),
         terms,
         ..Run::of(Vec::new())
     }
+}
+
+/// Returns the words of Scruple's command line. Bytes of them that are not text are replaced by U+FFFD.
+pub fn command_line() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
 /// Returns a number that differs between processes and times.

@@ -278,7 +278,7 @@ pub struct WhichArgs {
     #[arg(long, value_name = "PATH_OR_URL")]
     pub repo: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }
 
@@ -305,7 +305,13 @@ pub struct PageArgs {
     #[command(flatten)]
     pub export: ExportArgs,
     /// How the chart is drawn.
-    #[arg(long, value_enum, value_name = "HOW", value_delimiter = ',', hide_short_help = true)]
+    #[arg(
+        long = "chart-style",
+        value_enum,
+        value_name = "HOW",
+        value_delimiter = ',',
+        hide_short_help = true
+    )]
     pub chart: Vec<ChartForm>,
     /// The command whose figures .csv contains (default: the first).
     #[arg(long, value_name = "NAME")]

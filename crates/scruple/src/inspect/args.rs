@@ -245,7 +245,7 @@ pub enum GhcPart {
 pub struct PausesArgs {
     /// Read an existing log, written by +RTS -S, instead of running a program.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
-    pub log: Option<PathBuf>,
+    pub from: Option<PathBuf>,
     /// Do not fail when the program does; its pauses are shown in any case.
     #[arg(short, long)]
     pub ignore_failure: bool,
@@ -256,7 +256,7 @@ pub struct PausesArgs {
     #[arg(long)]
     pub json: bool,
     /// The program and its arguments.
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "log")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "from")]
     pub command: Vec<String>,
 }
 
@@ -265,12 +265,12 @@ pub struct PausesArgs {
 pub struct HeapArgs {
     /// The profile.
     pub file: PathBuf,
-    /// How many bands of the profile to show.
+    /// At most this many bands of the profile.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 12)]
-    pub top: usize,
-    /// Write an area chart.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    pub most: usize,
+    /// Write a file: .svg (an area chart).
+    #[arg(long = "export", value_name = "FILE")]
+    pub export: Vec<Export>,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
@@ -281,15 +281,15 @@ pub struct HeapArgs {
 pub struct ProfileArgs {
     /// The profile.
     pub file: PathBuf,
-    /// What to sort by and to draw.
-    #[arg(long, value_enum, default_value_t = CostCentreCost::Time, value_name = "COST")]
-    pub by: CostCentreCost,
-    /// How many cost centres to show.
+    /// Which cost centres come first, and what is drawn.
+    #[arg(long, value_enum, default_value_t = CostCentreCost::Time, value_name = "WHAT")]
+    pub sort: CostCentreCost,
+    /// At most this many cost centres.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
-    /// Write a flame graph.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    pub most: usize,
+    /// Write a file: .svg (a flame graph).
+    #[arg(long = "export", value_name = "FILE")]
+    pub export: Vec<Export>,
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,

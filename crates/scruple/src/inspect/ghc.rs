@@ -7,6 +7,7 @@ use super::report::profile;
 use super::report::profile::CostCentreOrder;
 use super::single_launch;
 use crate::fault::{Code, Fault};
+use crate::render::export::{self, Export};
 use crate::render::json;
 use crate::render::output;
 use scruple_measure::command::Job;
@@ -25,7 +26,7 @@ pub fn ghc(args: &GhcArgs) -> Result<Code, Fault> {
 }
 
 fn pauses(args: &PausesArgs) -> Result<Code, Fault> {
-    let (found, fault) = match &args.log {
+    let (found, fault) = match &args.from {
         Some(path) => {
             let log = log::read(&read(path)?).ok_or_else(|| {
                 Fault::usage(format!(
@@ -87,36 +88,43 @@ fn why_not(job: &Job, reports: &[RuntimeReport]) -> String {
 }
 
 fn heap(args: &HeapArgs) -> Result<Code, Fault> {
+    let files = export::checked(args.export.clone(), &["svg"])?;
     let profile = heap_profile::read(&read(&args.file)?)
         .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
-    if let Some(path) = &args.svg {
-        output::write_file(path, profile::heap_svg(&profile, args.top).as_bytes())?;
-    }
+    draw(files, || profile::heap_svg(&profile, args.most))?;
     let text = match args.json {
-        true => json::document(&profile::heap_report(&profile, args.top)),
-        false => profile::heap_text(&profile, args.top, output::width()),
+        true => json::document(&profile::heap_report(&profile, args.most)),
+        false => profile::heap_text(&profile, args.most, output::width()),
     };
     output::print(&text)?;
     Ok(Code::Fine)
 }
 
 fn profile(args: &ProfileArgs) -> Result<Code, Fault> {
+    let files = export::checked(args.export.clone(), &["svg"])?;
     let profile = cost_centres::read(&read(&args.file)?)
         .map_err(|why| Fault::usage(format!("‘{}’: {why}", args.file.display())))?;
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
-    let by = match args.by {
+    let by = match args.sort {
         CostCentreCost::Time => CostCentreOrder::Time,
         CostCentreCost::Bytes => CostCentreOrder::Bytes,
     };
-    if let Some(path) = &args.svg {
-        output::write_file(path, profile::svg(&title, &profile, by).as_bytes())?;
-    }
+    draw(files, || profile::svg(&title, &profile, by))?;
     let text = match args.json {
-        true => json::document(&profile::report(&profile, by, args.top)),
-        false => profile::text(&title, &profile, by, args.top, output::width()),
+        true => json::document(&profile::report(&profile, by, args.most)),
+        false => profile::text(&title, &profile, by, args.most, output::width()),
     };
     output::print(&text)?;
     Ok(Code::Fine)
+}
+
+/// Writes the picture into every requested file.
+fn draw(files: Vec<Export>, picture: impl FnOnce() -> String) -> Result<(), Fault> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let picture = picture();
+    files.iter().try_for_each(|file| output::write_bytes(&file.path, picture.as_bytes()))
 }
 
 fn read(path: &Path) -> Result<String, Fault> {

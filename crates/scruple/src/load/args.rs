@@ -124,7 +124,7 @@ pub struct AmountArgs {
     pub windows: Option<u32>,
     /// The warm-up that is not measured: ‘auto’ finds where it ends, ‘off’ means none, and a time such as ‘5s’ loads
     /// the server that long before measuring.
-    #[arg(long, value_name = "WHAT", default_value = "auto", hide_short_help = true)]
+    #[arg(long = "warmup", value_name = "WHAT", default_value = "auto", hide_short_help = true)]
     pub warm_up: String,
     /// Generator threads; ‘2@0,1’ pins them to these cores, in turn.
     #[arg(short, long, value_name = "N[@CORES]", default_value = "1", hide_short_help = true)]

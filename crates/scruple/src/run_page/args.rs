@@ -1,5 +1,6 @@
 //! The command line of `scruple report`.
 
+use crate::render::export::Export;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -11,10 +12,10 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  scruple report -o report.html
-  scruple report before after -o report.html
-  scruple report last --svg wall-time-readings -o readings.svg
-  scruple report -o report.md
+  scruple report --export report.html
+  scruple report before after --export report.html
+  scruple report last --svg wall-time-readings --export readings.svg
+  scruple report --export report.md
 ")]
 pub struct ReportArgs {
     /// The runs: ids or their beginnings, labels, ‘last’, or ‘last~1’; each is compared with the first.
@@ -23,10 +24,10 @@ pub struct ReportArgs {
     /// The former way to name the newest run.
     #[arg(long, hide = true)]
     pub last: bool,
-    /// The file to write. Its extension chooses the format: .html, .md, .csv, .json or .svg (default: the charts on
-    /// the terminal).
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
+    /// Write a file. Its extension chooses the format: .html, .md, .csv, .json or .svg; html:- is standard output
+    /// (default: the charts on the terminal).
+    #[arg(long = "export", value_name = "FILE")]
+    pub export: Vec<Export>,
     /// Write only this chart, as a picture; ‘list’ lists the names of charts.
     #[arg(long, value_name = "NAME")]
     pub svg: Option<String>,
@@ -34,6 +35,6 @@ pub struct ReportArgs {
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 }

@@ -9,7 +9,7 @@ use crate::paths;
 use crate::render::Report;
 use crate::render::align::wrap;
 use crate::render::chart;
-use crate::render::export::{names, writer};
+use crate::render::export::{self, Export, names, writer};
 use crate::render::output;
 use crate::render::page::{FORMATS, Page, terminal};
 use crate::store::Store;
@@ -21,47 +21,42 @@ pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
         return Err(Fault::usage("`scruple report --last` is now `scruple report last`"));
     }
     output::check_metrics(&args.metrics)?;
-    let format = format(args)?;
-    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
-    if let Some(path) = output {
-        output::check_writable(path)?;
-    }
+    let files = files(args)?;
     let page = found(args)?;
-    let text = written(&page, format, args)?;
-    match output {
-        Some(path) => output::write_files([(path, text)])?.map_or(Ok(Code::Fine), Err),
-        None => output::print(&text).map(|()| Code::Fine),
-    }
+    let texts: Vec<(&Path, String)> = files
+        .iter()
+        .map(|file| Ok((file.path.as_path(), written(&page, &file.format, args)?)))
+        .collect::<Result<_, Fault>>()?;
+    output::write_files(texts)?.map_or(Ok(Code::Fine), Err)
 }
 
-/// Returns the format to write, according to the ending of the file name.
-fn format(args: &ReportArgs) -> Result<&'static str, Fault> {
-    let Some(path) = args.output.as_deref().filter(|path| *path != Path::new("-")) else {
-        return Ok(match &args.svg {
-            Some(name) if name != "list" => "svg",
-            Some(_) => "list",
-            None if args.output.is_some() => "html",
-            None => "terminal",
-        });
-    };
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let endings = [names(&FORMATS), vec!["svg"]].concat();
-    let known = endings.iter().copied().find(|known| known.eq_ignore_ascii_case(ending));
-    match (known, &args.svg) {
-        (Some("svg"), None) => Err(Fault::usage(
-            "a picture holds one chart: name it with --svg; `--svg list` says which there are",
-        )),
-        (Some(_), Some(name)) if name == "list" => Ok("list"),
-        (Some(other), Some(_)) if other != "svg" => Err(Fault::usage(format!(
-            "--svg writes a picture, not .{other}: name a file with the extension .svg"
-        ))),
-        (Some(known), _) => Ok(known),
-        (None, _) => Err(Fault::usage(format!(
-            "cannot tell the format of ‘{}’ from its extension: use one of .{}",
-            path.display(),
-            endings.join(", .")
-        ))),
+/// Returns the files to write: those that are requested, or else what the terminal shows. The list of charts goes to
+/// the terminal only.
+fn files(args: &ReportArgs) -> Result<Vec<Export>, Fault> {
+    let on_terminal = |format: &str| vec![Export { format: format.to_owned(), path: "-".into() }];
+    match args.svg.as_deref() {
+        Some("list") => return Ok(on_terminal("list")),
+        Some(_) if args.export.is_empty() => return Ok(on_terminal("svg")),
+        None if args.export.is_empty() => return Ok(on_terminal("terminal")),
+        _ => {}
     }
+    let files = export::checked(args.export.clone(), &[names(&FORMATS), vec!["svg"]].concat())?;
+    for file in &files {
+        match (file.format.as_str(), &args.svg) {
+            ("svg", None) => {
+                return Err(Fault::usage(
+                    "a picture holds one chart: name it with --svg; `--svg list` says which there are",
+                ));
+            }
+            (other, Some(_)) if other != "svg" => {
+                return Err(Fault::usage(format!(
+                    "--svg writes a picture, not .{other}: name a file with the extension .svg"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(files)
 }
 
 /// Returns what a terminal shows of the history that a run is, with the metrics that match these patterns; `None` where

@@ -19,7 +19,7 @@ pub struct ShowArgs {
     #[arg(long)]
     pub chart: bool,
     /// The store.
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// Where results go.
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct TrendArgs {
     #[arg(long, value_name = "CLASS")]
     pub machine: Option<String>,
     /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "FILE", env = "SCRUPLE_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
     /// Print JSON instead of lines.
     #[arg(long)]

@@ -26,7 +26,7 @@ pub struct BuildArgs {
     #[arg(long, value_name = "PATH")]
     pub artifact: Vec<String>,
     /// Run this after the build; a version for which it fails is not weighed.
-    #[arg(long, value_name = "CMD")]
+    #[arg(long = "check-with", value_name = "CMD")]
     pub check: Option<String>,
     /// Set a variable for steps, check and command.
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]

@@ -22,7 +22,7 @@ fn ghc(place: &Place, words: &[&str]) -> Answer {
 fn the_pauses_of_a_log() {
     let place = Place::new();
     sample(&place, "S-per-gc.stderr.trimmed.txt", "gc.log");
-    assert_snapshot!(ghc(&place, &["pauses", "--log", "gc.log"]).stdout, @r"
+    assert_snapshot!(ghc(&place, &["pauses", "--from", "gc.log"]).stdout, @r"
     Pauses of ‘gc.log’
     every collection of one process, to the thousandth of a second in which the runtime logs them
 
@@ -40,7 +40,7 @@ fn the_pauses_of_a_log() {
 
       live heap  ████████████████████████████████████████  at most 3.20 MB, 44.4 kB at the end
     ");
-    let view = ghc(&place, &["pauses", "--log", "gc.log", "--json"]).json();
+    let view = ghc(&place, &["pauses", "--from", "gc.log", "--json"]).json();
     assert_eq!(at(&view, "/generations/0/count"), 18);
     assert_eq!(at(&view, "/generations/0/max"), 13e6);
     assert_eq!(at(&view, "/generations/2/generation"), 1);
@@ -52,14 +52,14 @@ fn the_pauses_of_a_log() {
         .sum();
     assert_eq!(counted, 18);
     place.write("empty.log", "nothing\n");
-    assert_snapshot!(ghc(&place, &["pauses", "--log", "empty.log"]).stderr, @r"error: ‘empty.log’ contains no log of collections: +RTS -S writes one to standard error");
+    assert_snapshot!(ghc(&place, &["pauses", "--from", "empty.log"]).stderr, @r"error: ‘empty.log’ contains no log of collections: +RTS -S writes one to standard error");
 }
 
 #[test]
 fn a_heap_profile_as_table_and_chart() {
     let place = Place::new();
     sample(&place, "heap-hT.hp", "prog.hp");
-    assert_snapshot!(ghc(&place, &["heap", "prog.hp", "-n", "4", "--svg", "prog.svg"]).stdout, @r"
+    assert_snapshot!(ghc(&place, &["heap", "prog.hp", "-n", "4", "--export", "prog.svg"]).stdout, @r"
     Heap of ‘alloc_all’
     8 samples; in the largest, 17.9 ms after the start, 3.20 MB were live; 14 bands, the largest first
 
@@ -104,7 +104,7 @@ fn a_heap_profile_as_table_and_chart() {
 fn a_cost_centre_profile_as_table_and_flame_graph() {
     let place = Place::new();
     sample(&place, "prof-P.trimmed.txt", "prog.prof");
-    let words = ["profile", "prog.prof", "--by", "bytes", "-n", "4", "--svg", "prog.svg"];
+    let words = ["profile", "prog.prof", "--sort", "bytes", "-n", "4", "--export", "prog.svg"];
     assert_snapshot!(ghc(&place, &words).stdout, @r"
     Cost centres of ‘prog.prof’
     33 ticks of the clock, 241 MB allocated; 8 cost centres, sorted by bytes
@@ -132,7 +132,7 @@ fn a_cost_centre_profile_as_table_and_flame_graph() {
     </svg>
     "#);
     sample(&place, "prof-pj.json", "prog.json");
-    let view = ghc(&place, &["profile", "prog.json", "--by", "bytes", "--json"]).json();
+    let view = ghc(&place, &["profile", "prog.json", "--sort", "bytes", "--json"]).json();
     assert_eq!(at(&view, "/cost_centres/0/name"), "Main.main");
     assert_eq!(at(&view, "/bytes"), 240_851_688);
 }
@@ -155,7 +155,7 @@ fn the_profile_of_a_program_that_was_built_here_has_its_calls_and_bytes() {
     for form in ["-p", "-P", "-pj"] {
         let run = Command::new(place.file("app")).args(["+RTS", form]).current_dir(place.path()).output();
         assert!(run.is_ok_and(|output| output.status.success()), "{form}");
-        let view = ghc(&place, &["profile", "app.prof", "--by", "bytes", "--json"]).json();
+        let view = ghc(&place, &["profile", "app.prof", "--sort", "bytes", "--json"]).json();
         let centres = at(&view, "/cost_centres").as_array().expect("cost centres");
         let twice = centres.iter().find(|one| one["name"] == "Main.twice").expect("twice");
         assert_eq!(twice["entries"], 3000, "{form}: {view:#}");
@@ -232,7 +232,7 @@ fn a_heap_profile_of_a_real_program() {
     let status =
         std::process::Command::new(place.file("prog")).args(words).current_dir(place.path()).output();
     assert!(status.expect("it runs").status.success());
-    let view = ghc(&place, &["heap", "prog.hp", "--json", "--svg", "chart.svg"]).json();
+    let view = ghc(&place, &["heap", "prog.hp", "--json", "--export", "chart.svg"]).json();
     // A list of numbers takes 24 bytes for each cell and 16 for each number.
     assert!(at(&view, "/bands/0/most").as_f64().is_some_and(|most| most > 1e6), "{view:#}");
     assert!(place.read("chart.svg").contains("<polygon"));

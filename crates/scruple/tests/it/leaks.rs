@@ -98,7 +98,7 @@ fn memory_that_the_figure_does_not_contain_is_not_called_no_leak() {
         let answer = leaks(&place, &arms, &["--check"]);
         assert_eq!(answer.code, 3, "{}", answer.exchange());
         assert!(answer.stdout.contains(growth), "{}", answer.exchange());
-        let page = place.run(["report", "-o", "leak.md"]);
+        let page = place.run(["report", "--export", "leak.md"]);
         assert_eq!(page.code, 0, "{}", page.exchange());
         assert!(place.read("leak.md").contains(growth), "{}", place.read("leak.md"));
     }
@@ -116,7 +116,7 @@ fn a_search_says_how_much_it_would_not_have_seen() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let unseen = "not seen: up to 33.8 B for each unit of work";
     assert!(answer.unwrapped().contains(unseen), "{}", answer.exchange());
-    let page = place.run(["report", "-o", "leak.md"]);
+    let page = place.run(["report", "--export", "leak.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     assert!(place.read("leak.md").contains(unseen), "{}", place.read("leak.md"));
     let enough = leaks(&place, &SIZES.map(|n| (n, mapped(n))), &["--smallest", "40"]);
@@ -135,7 +135,7 @@ fn memory_beside_a_heap_that_grows_is_named() {
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(answer.stdout.contains("grows with the work: 1.4"), "{}", answer.exchange());
     assert!(answer.stdout.contains("! memory.peak grows by about 83 B"), "{}", answer.exchange());
-    let page = place.run(["report", "-o", "leak.md"]);
+    let page = place.run(["report", "--export", "leak.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     assert!(place.read("leak.md").contains("Memory.peak grows by about 83 B"), "{}", place.read("leak.md"));
 }
@@ -159,7 +159,7 @@ fn memory_that_a_python_program_maps_is_not_called_no_leak() {
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     let growth = "but memory.peak does, by about 8";
     assert!(answer.stdout.contains(growth), "{}", answer.exchange());
-    let page = place.run(["report", "-o", "leak.md"]);
+    let page = place.run(["report", "--export", "leak.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     assert!(place.read("leak.md").contains(growth), "{}", place.read("leak.md"));
 }
@@ -221,7 +221,7 @@ fn memory_that_a_guile_program_maps_is_not_called_no_leak() {
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     let growth = "but memory.peak does, by about";
     assert!(answer.stdout.contains(growth), "{}", answer.exchange());
-    let page = place.run(["report", "-o", "leak.md"]);
+    let page = place.run(["report", "--export", "leak.md"]);
     assert!(place.read("leak.md").contains(growth), "{}", page.exchange());
 }
 
@@ -476,7 +476,7 @@ fn memory_that_was_never_collected_is_not_called_a_leak() {
         return skip("sbcl is not installed");
     }
     assert!(answer.stdout.contains("collected less than twice"), "{}", answer.exchange());
-    let page = place.run(["report", "-o", "leak.md"]);
+    let page = place.run(["report", "--export", "leak.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     assert!(place.read("leak.md").contains("collected less than twice"), "{}", place.read("leak.md"));
 }

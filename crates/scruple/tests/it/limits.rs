@@ -20,16 +20,16 @@ fn exact_metrics_are_the_same_or_differ_by_a_single_byte() {
     2 commands · 10 blocks, interleaved · seed 1
 
     mallocs
-      old        100                    reference
-      new        100    ±0              same
+      old        100                   reference
+      new        100    ±0             same
     malloc bytes
-      old  268,000 B                    reference
-      new  268,001 B    +0.00 % (+1 B)  more
+      old  268,000 B                   reference
+      new  268,001 B    0.00 % (+1 B)  more
     malloc peak
-      old    2,048 B                    reference
-      new    2,048 B    ±0              same
+      old    2,048 B                   reference
+      new    2,048 B    ±0             same
 
-    ‘new’ takes exactly 1 B (+0.00 %) more malloc bytes than ‘old’.
+    ‘new’ takes exactly 1 B (0.00 %) more malloc bytes than ‘old’.
     ");
 }
 

@@ -114,7 +114,7 @@ fn a_stored_map_is_shown_as_the_one_that_was_watched() {
     assert_eq!(at(&live, "/arms/0/memory_map"), at(&again, "/arms/0/memory_map"));
     let shown = place.run(["show"]).stdout;
     assert!(shown.contains("resident (RSS)      ▃▃▃") && shown.contains("at most 1.02 MB"), "{shown}");
-    let answer = place.run(["report", "--metrics", "memory", "-o", "page.html"]);
+    let answer = place.run(["report", "--metrics", "memory", "--export", "page.html"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     assert_eq!(page, place.read("live.html"));

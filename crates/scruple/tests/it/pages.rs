@@ -59,7 +59,7 @@ fn played(place: &Place, arms: &[(&str, Arm)], words: &[&str]) {
 
 /// Writes the page of the newest run.
 pub fn page(place: &Place, name: &str, words: &[&str]) -> PathBuf {
-    let answer = place.run(["report", "-o", name].iter().chain(words));
+    let answer = place.run(["report", "--export", name].iter().chain(words));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     place.file(name)
 }
@@ -185,7 +185,7 @@ fn several_runs_are_compared_with_the_first() {
         let words = ["--label", label, "--seed", seed, "-r", "18", "-n", "app", "true"];
         played(&place, &[("app", noisy_arm(factor, 1, 0.01))], &words);
     }
-    let answer = place.run(["report", "one", "two", "three", "-o", "several.html"]);
+    let answer = place.run(["report", "one", "two", "three", "--export", "several.html"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let text = place.read("several.html");
     assert!(text.contains("Comparison of 3 runs, each with ‘one’"), "{text}");

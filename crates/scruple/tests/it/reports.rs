@@ -21,7 +21,7 @@ fn written(place: &Place, words: &[&str], name: &str) -> String {
 #[test]
 fn the_first_line_is_the_verdict_that_show_prints() {
     let place = place();
-    let page = written(&place, &["-o", "page.html"], "page.html");
+    let page = written(&place, &["--export", "page.html"], "page.html");
     let shown = place.run(["show"]).stdout.replace('\n', " ");
     let sentence = "‘new’ takes 10.2 % more wall time than ‘old’ (95.2 % sure: ";
     let heading = page.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).expect("a heading");
@@ -33,7 +33,7 @@ fn the_first_line_is_the_verdict_that_show_prints() {
 #[test]
 fn names_of_commands_are_code_in_tables_and_legends() {
     let place = place();
-    let page = written(&place, &["-o", "page.html"], "page.html");
+    let page = written(&place, &["--export", "page.html"], "page.html");
     let legend = page.split("class=\"legend\"").nth(1).and_then(|rest| rest.split("</ul>").next());
     let (table, legend) = (page.split("<table").nth(1).expect("a table"), legend.expect("a legend"));
     for name in ["<code>old</code>", "<code>new</code>"] {
@@ -44,7 +44,7 @@ fn names_of_commands_are_code_in_tables_and_legends() {
 #[test]
 fn a_page_needs_no_other_file() {
     let place = place();
-    let page = written(&place, &["last", "-o", "page.html"], "page.html");
+    let page = written(&place, &["last", "--export", "page.html"], "page.html");
     for foreign in ["<script", "<link rel=\"stylesheet\"", "@import", "url(", "src=", "http://", "https://"] {
         let places: Vec<_> =
             page.match_indices(foreign).map(|(at, _)| &page[at..(at + 40).min(page.len())]).collect();
@@ -59,7 +59,7 @@ fn a_page_needs_no_other_file() {
 fn every_reading_is_on_the_page_and_in_the_rows() {
     let place = place();
     let json = place.run(["show", "--json"]).json();
-    let rows = written(&place, &["-o", "page.csv"], "page.csv");
+    let rows = written(&place, &["--export", "page.csv"], "page.csv");
     for arm in ["old", "new"] {
         let known =
             json["arms"].as_array().expect("arms").iter().find(|one| one["name"] == arm).expect("the arm");
@@ -70,7 +70,7 @@ fn every_reading_is_on_the_page_and_in_the_rows() {
             assert!(rows.contains(&row), "{row} is missing");
         }
     }
-    let page = written(&place, &["-o", "page.html"], "page.html");
+    let page = written(&place, &["--export", "page.html"], "page.html");
     let first = page
         .split("<h2>Wall time</h2>")
         .nth(1)
@@ -84,7 +84,7 @@ fn every_reading_is_on_the_page_and_in_the_rows() {
 #[test]
 fn markdown_begins_with_the_verdict_and_has_every_metric() {
     let place = place();
-    let text = written(&place, &["both", "-o", "page.md"], "page.md");
+    let text = written(&place, &["both", "--export", "page.md"], "page.md");
     assert!(text.starts_with("### ‘new’ takes 10.2 % more wall time than ‘old’ ("), "{text}");
     for metric in ["| wall time |", "| cpu time |", "| malloc bytes |"] {
         assert!(text.contains(metric), "{metric} is not in\n{text}");
@@ -94,7 +94,7 @@ fn markdown_begins_with_the_verdict_and_has_every_metric() {
 #[test]
 fn json_has_what_the_charts_draw() {
     let place = place();
-    let text = written(&place, &["-o", "page.json"], "page.json");
+    let text = written(&place, &["--export", "page.json"], "page.json");
     let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(json["page"]["verdict"][0]["tone"], "worse");
     let sections = json["page"]["sections"].as_array().expect("sections");
@@ -104,7 +104,7 @@ fn json_has_what_the_charts_draw() {
 #[test]
 fn one_chart_is_a_picture_and_wrong_names_say_which_there_are() {
     let place = place();
-    let picture = written(&place, &["--svg", "wall-time-readings", "-o", "one.svg"], "one.svg");
+    let picture = written(&place, &["--svg", "wall-time-readings", "--export", "one.svg"], "one.svg");
     assert!(
         picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && picture.ends_with("</svg>\n")
     );
@@ -123,10 +123,10 @@ fn one_chart_is_a_picture_and_wrong_names_say_which_there_are() {
 fn wrong_files_and_formats_are_reported_before_anything_is_read() {
     let place = place();
     for (words, message) in [
-        (&["-o", "page.pdf"][..], "cannot tell the format of ‘page.pdf’"),
-        (&["-o", "page.svg"], "name it with --svg"),
-        (&["-o", "page.html", "--svg", "x"], "--svg writes a picture"),
-        (&["-o", "no/such/folder.html"], "cannot write"),
+        (&["--export", "page.pdf"][..], "cannot export ‘page.pdf’: this verb writes .html"),
+        (&["--export", "page.svg"], "name it with --svg"),
+        (&["--export", "page.html", "--svg", "x"], "--svg writes a picture"),
+        (&["--export", "no/such/folder.html"], "cannot write"),
         (&["nobody"], "no stored run is called ‘nobody’"),
         (&["--metrics", "time.wal"], "did you mean"),
     ] {
@@ -160,7 +160,7 @@ fn several_arms_are_described_in_one_sentence_that_hides_nothing() {
     let arms: [(&str, Arm); 3] = [("a", arm(1.0, 1)), ("b", arm(1.2, 2)), ("c", costly)];
     let words = ["-n", "a", "-n", "b", "-n", "c", "-r", "26", "true", "true b", "true c"];
     assert_eq!(place.play(&arms, &words).code, 0);
-    let text = written(&place, &["-o", "page.md"], "page.md");
+    let text = written(&place, &["--export", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
     assert!(
         first.contains("‘c’ takes the same wall time")
@@ -182,7 +182,7 @@ fn two_runs_are_distinguished_once_and_what_is_the_same_is_shown_once() {
         let words: Vec<&str> = names.into_iter().chain(["true", "true b", "true c"]).collect();
         assert_eq!(place.play(&arms, &words).code, 0);
     }
-    let text = written(&place, &["before", "after", "-o", "page.md"], "page.md");
+    let text = written(&place, &["before", "after", "--export", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
     assert!(first.starts_with("### ‘after’ against ‘before’: ‘a’ is slower in "), "{first}");
     assert!(first.contains("; ‘b’ and ‘c’ take the same "), "{first}");
@@ -198,7 +198,7 @@ fn a_scan_is_summarised_by_its_growth_and_every_size_is_drawn() {
         each.map(|(name, n)| (name.as_str(), noisy_arm(f64::from(n), n as u64, 0.001))).collect();
     let words = ["-P", "n", "1", "9", "-r", "18", "true {n}", "--metrics", "time.wall,malloc.bytes"];
     assert_eq!(place.play(&arms, &words).code, 0);
-    let text = written(&place, &["-o", "page.md"], "page.md");
+    let text = written(&place, &["--export", "page.md"], "page.md");
     let first = text.lines().next().expect("a line");
     assert!(
         first.contains("Wall time is ")
@@ -207,7 +207,7 @@ fn a_scan_is_summarised_by_its_growth_and_every_size_is_drawn() {
     );
     let listed = place.run(["report", "--svg", "list", "--metrics", "time.wall,malloc.bytes"]).stdout;
     assert!(!listed.contains("malloc-bytes-growth"), "what never changes is not drawn: {listed}");
-    let picture = written(&place, &["--svg", "wall-time-growth-n", "-o", "one.svg"], "one.svg");
+    let picture = written(&place, &["--svg", "wall-time-growth-n", "--export", "one.svg"], "one.svg");
     assert!(!picture.contains("class=\"over"), "{picture}");
 }
 
@@ -217,7 +217,7 @@ fn scaling_over_threads_has_a_chart_with_the_ideal_and_a_table() {
     let arms: Vec<(&str, Arm)> =
         [("true 1", 1.0), ("true 2", 0.5), ("true 4", 0.5)].map(|(name, cost)| (name, arm(cost, 1))).into();
     assert_eq!(place.play(&arms, &["-L", "threads", "1,2,4", "-r", "18", "true {threads}"]).code, 0);
-    let text = written(&place, &["-o", "page.md"], "page.md");
+    let text = written(&place, &["--export", "page.md"], "page.md");
     assert!(text.contains("## Scaling over threads"), "{text}");
     let row = |threads: u32| {
         let start = format!("| {threads} | ");
@@ -231,7 +231,7 @@ fn scaling_over_threads_has_a_chart_with_the_ideal_and_a_table() {
         !text.contains("**Wall time by threads**"),
         "the growth of what shrinks with threads is not drawn: {text}"
     );
-    let picture = written(&place, &["--svg", "threads-true-threads", "-o", "one.svg"], "one.svg");
+    let picture = written(&place, &["--svg", "threads-true-threads", "--export", "one.svg"], "one.svg");
     assert!(
         picture.contains("4 threads: ") && picture.matches("path class=\"curve").count() == 2,
         "{picture}"
@@ -248,7 +248,8 @@ fn of_eight_commands_each_distribution_stands_beside_that_of_the_reference() {
     assert_eq!(place.play(&arms, &words).code, 0);
     let listed = place.run(["report", "--svg", "list"]).stdout;
     assert_eq!(listed.matches("wall-time-distribution-true-").count(), 7, "{listed}");
-    let picture = written(&place, &["--svg", "wall-time-distribution-true-7", "-o", "one.svg"], "one.svg");
+    let picture =
+        written(&place, &["--svg", "wall-time-distribution-true-7", "--export", "one.svg"], "one.svg");
     assert!(picture.contains("readings of true 0") && picture.contains("readings of true 7"), "{picture}");
 }
 
@@ -258,7 +259,7 @@ fn a_run_that_has_just_ended_has_the_page_of_the_stored_one() {
     let arms = [("old", noisy_arm(1.0, 1, 0.01)), ("new", noisy_arm(1.1, 2, 0.01))];
     let words = ["--export", "live.html", "-n", "old", "-n", "new", "-r", "26", "true", "true new"];
     assert_eq!(place.play(&arms, &words).code, 0);
-    assert_eq!(written(&place, &["-o", "page.html"], "page.html"), place.read("live.html"));
+    assert_eq!(written(&place, &["--export", "page.html"], "page.html"), place.read("live.html"));
 }
 
 #[test]

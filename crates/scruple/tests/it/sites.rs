@@ -174,7 +174,7 @@ fn the_site_that_leaks_is_named_with_its_bytes_for_each_unit_of_work() {
     assert_eq!(at(sites, "/bytes_per_unit"), &json!(100.0));
     let text = place.run([&words[..], &["--", "./app", "{size}"]].concat()).stdout;
     assert!(text.contains("  100 B       1  record (app.c:6) ← main (app.c:17)"), "{text}");
-    place.run(["report", "--store", "l.db", "-o", "leak.html"]);
+    place.run(["report", "--store", "l.db", "--export", "leak.html"]);
     assert!(place.read("leak.html").contains("record (app.c:6) ← main (app.c:17)"));
     let never = place.run([&words[..], &["--sites", "never", "--", "./app", "{size}"]].concat()).stdout;
     assert!(never.contains("grows with the work") && !never.contains("record"), "{never}");

@@ -4,6 +4,7 @@ use crate::programs::skip;
 use crate::scripted_readings::arm;
 use crate::support::Place;
 use insta::assert_snapshot;
+use std::os::unix::ffi::OsStrExt;
 
 /// The error message of a request, which must be a usage error that measures nothing.
 fn refusal(words: &[&str]) -> String {
@@ -18,6 +19,35 @@ fn refusal(words: &[&str]) -> String {
 fn json_with_a_file_is_told_how_files_are_written() {
     let text = refusal(&["--json=out.json", "true"]);
     assert!(text.contains("‘--export FILE.json’ writes JSON to a file"), "{text}");
+}
+
+#[test]
+fn a_former_option_is_answered_with_the_present_one() {
+    let place = Place::new();
+    for (words, present) in [
+        (&["report", "-o", "page.html"][..], "`scruple report -o` is now `scruple report --export`"),
+        (&["report", "--output=page.html"], "`scruple report --output` is now `scruple report --export`"),
+        (&["store", "export", "--output", "a.csv"], "is now `scruple store export --export`"),
+        (&["history", "v1..v2", "--check", "make"], "is now `scruple history --check-with`"),
+        (&["load", ":1", "--warm-up", "off"], "`scruple load --warm-up` is now `scruple load --warmup`"),
+        (&["inspect", "ghc", "heap", "a.hp", "--top", "3"], "is now `scruple inspect ghc heap --most`"),
+    ] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains(present), "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn bytes_that_are_not_text_are_a_path_like_others() {
+    let place = Place::new();
+    place.script(&[("true", arm(1.0, 1))]);
+    let store = std::ffi::OsStr::from_bytes(b"s\xff.db");
+    let words = ["run", "--scripted", "script.json", "true", "--store"].map(std::ffi::OsStr::new);
+    let mut run = place.command(words);
+    let answer = place.finish(run.arg(store));
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(place.path().join(store).exists());
 }
 
 #[test]

@@ -150,11 +150,11 @@ fn where_wall_time_cannot_tell_cpu_time_decides_and_the_sentence_says_so() {
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
-      old    11.0 ms  [8.0, 14.0]       ▃▆▃▆▆▃▆▃▆▃▆█                            reference
+      old    11.0 ms  [8.0, 14.0]       ▃▆▃▆▆▃▆▃▆▃▆█                           reference
       new    11.0 ms  [8.0, 14.0]       ▃▆▃▆▃▆▆▃▆▃▆█  0.00 % [-20.34, +27.80]  can’t tell
     cpu
-      old  3.9983 ms  [3.9968, 4.0011]  █                                       reference
-      new  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+5.00, +5.08]    slower
+      old  3.9983 ms  [3.9968, 4.0011]  █                                      reference
+      new  4.2006 ms  [4.1988, 4.2026]             █  +5.03 % [+5.00, +5.08]   slower
 
     ‘new’ takes 5.0 % more cpu time than ‘old’ (95.2 % sure: +5.00 % to +5.08 %, 20 blocks); wall time
     cannot tell here.
@@ -280,11 +280,13 @@ fn the_sentence_on_what_a_runtime_allocated_names_a_thing() {
 #[test]
 fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
     let new = || scripted_readings::arm(1.0, 2).with("counting", "malloc.count", |_| 90.0);
-    let answer = old_and_new(arm(1.0, 1), new(), &["-r", "3", "--metrics", "malloc.count"]);
-    let text = answer.unwrapped();
-    let line =
-        "Can’t tell about mallocs: 1 reading is too few; at least 3 are needed (a larger -r or --budget).";
+    let words = ["-r", "3", "--metrics", "malloc.count,malloc.bytes"];
+    let differs = || new().with("counting", "malloc.bytes", |_| 90.0);
+    let text = old_and_new(arm(1.0, 1), differs(), &words).unwrapped();
+    assert!(text.contains("mallocs than ‘old’: 1 reading is too few; at least 3 are needed"), "{text}");
+    let line = "Can’t tell about malloc bytes: 1 reading is too few; at least 3 are needed (a larger -r or --budget).";
     assert!(text.contains(line), "{text}");
+    assert!(!text.contains("Can’t tell about mallocs"), "the sentence of the headline says it: {text}");
     let answer = old_and_new(arm(1.0, 1), new(), &["-r", "15", "--metrics", "malloc.count"]);
     assert!(!answer.stdout.contains("Can’t tell"), "{}", answer.exchange());
 }

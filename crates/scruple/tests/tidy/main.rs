@@ -162,6 +162,17 @@ fn only_the_face_and_examples_print() {
     nothing("write through `render::output` or hand text back", &found);
 }
 
+/// The functions named here panic at bytes that are not UTF-8, which arguments and variables may have.
+#[test]
+fn arguments_and_variables_need_not_be_text() {
+    let mut found = Vec::new();
+    for (name, text) in code("crates").into_iter().filter(|(name, _)| name.contains("/src/")) {
+        let panics = |line: &&str| ["env::args()", "env::vars()"].iter().any(|call| line.contains(call));
+        found.extend(text.lines().filter(panics).map(|line| format!("{name}: {}", line.trim())));
+    }
+    nothing("use args_os or vars_os", &found);
+}
+
 #[test]
 fn unsafe_code_stays_in_measure_and_in_sdks() {
     let mut found = Vec::new();

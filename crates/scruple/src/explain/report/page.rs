@@ -5,6 +5,7 @@ use super::{terminal, words};
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
+use crate::new_run::command_line;
 use crate::render::chart;
 use crate::render::flame_graph::{self, FlameBox};
 use crate::render::page::{
@@ -196,7 +197,7 @@ fn code(found: &Findings) -> Option<Section> {
 
 /// Makes the section with the command that repeats the explanation.
 fn again() -> Option<Section> {
-    let words: Vec<String> = without_secrets(std::env::args().skip(1));
+    let words: Vec<String> = without_secrets(command_line().skip(1));
     let command = shell_words::join(["scruple"].into_iter().chain(words.iter().map(String::as_str)));
     (!words.is_empty()).then(|| Section {
         title: run_page::AGAIN.to_owned(),

@@ -282,7 +282,7 @@ pub fn text(
     );
     if by == CostCentreOrder::Time && profile.ticks < 100 {
         let few = format!(
-            "With {} ticks the times are little more than a guess: let it run longer, or take --by bytes.\n",
+            "With {} ticks the times are little more than a guess: let it run longer, or take --sort bytes.\n",
             profile.ticks
         );
         let _ = writeln!(out, "{}", wrap(&few, width));

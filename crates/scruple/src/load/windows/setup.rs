@@ -373,7 +373,7 @@ impl ScenarioSettings {
             );
         }
         if !matches!(amount.warm_up.as_str(), "auto" | "off") {
-            return refused("stages", "let the first of them be the warm-up, and leave --warm-up out");
+            return refused("stages", "let the first of them be the warm-up, and leave --warmup out");
         }
         // The rate is the mean over the stages, because it changes with them.
         let sessions: f64 =

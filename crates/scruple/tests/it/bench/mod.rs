@@ -142,7 +142,7 @@ fn a_stored_run_is_a_baseline() {
     // during one of the runs only, nothing can be told.
     for (start, effect, verdict) in [
         ("  ant   7.00 ns ", "+28.6 % [+28.5, +28.6] ", "slower"),
-        ("  bee  10.0  ns ", "+0.00 % [-0.01, +0.01] ", "same"),
+        ("  bee  10.0  ns ", "0.00 % [-0.01, +0.01] ", "same"),
     ] {
         let row = answer.stdout.lines().find(|line| line.starts_with(start));
         let rest = row.and_then(|row| Some(row.split_once(effect)?.1));
@@ -170,12 +170,12 @@ fn two_builds_are_compared_case_by_case() {
       ant @old   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B  reference
       bee @old  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  reference
       ant @new   6.00 ns  0.3 %   8.00 ns  2.00 ns       16 B  +14.3 % [+14.3, +14.3] slower
-      bee @new  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +0.00 % [+0.00, +0.00] same
+      bee @new  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  0.00 % [0.00, 0.00] same
 
     ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 6
     processes).
-    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: +0.00 % to
-    +0.00 %, 6 processes).
+    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: 0.00 % to 0.00
+    %, 6 processes).
     ");
 }
 

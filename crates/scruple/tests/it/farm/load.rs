@@ -57,7 +57,7 @@ fn nodes_load_servers_of_their_own_and_their_loads_are_one_run() {
     let answer = place.run(&words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     check(&answer.json(), &["a", "b"]);
-    let shown = place.run(["report", "last", "-o", "page.html"]);
+    let shown = place.run(["report", "last", "--export", "page.html"]);
     assert!(shown.code == 0 && place.read("page.html").contains(", on b"), "{}", shown.exchange());
 }
 

@@ -263,7 +263,7 @@ fn a_check_and_another_output_set_versions_apart() {
     repository.commit_program("good", 10, 100, "puts(\"4\");");
     repository.commit_program("wrong", 10, 200, "puts(\"5\");");
     repository.commit_program("unchecked", 10, 300, "puts(\"4\"); /* BAD */");
-    let answer = place.history(&["--rounds", "1", "--same-output", "--check", "! grep -q BAD app.c"]);
+    let answer = place.history(&["--rounds", "1", "--same-output", "--check-with", "! grep -q BAD app.c"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["built", "check-failed", "check-failed"]);

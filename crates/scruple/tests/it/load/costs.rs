@@ -18,13 +18,13 @@ fn a_cost_that_the_fit_does_not_find_has_an_upper_end_only() {
         })
         .collect();
     script(&place, &[("new", windows)]);
-    let answer = place.run(load(&["--warm-up", "off", "--export", "page.html"]));
+    let answer = place.run(load(&["--warmup", "off", "--export", "page.html"]));
     let of = |name: &str| answer.stdout.lines().find(|line| line.trim_start().starts_with(name));
     let line = of("malloc bytes").expect("a row");
     assert!(line.contains("< 249 B  below resolution"), "{}", answer.stdout);
     assert!(!line.contains("0 B"), "{line}");
     assert!(of("mallocs").is_some_and(|line| line.contains("[6, 6]")), "{}", answer.stdout);
-    let json = place.run(load(&["--warm-up", "off", "--json"])).json();
+    let json = place.run(load(&["--warmup", "off", "--json"])).json();
     let costs = at(&json, "/load/servers/0/cost").as_array().expect("costs");
     let of = |counter: &str| costs.iter().find(|cost| cost["counter"] == counter).expect("a row");
     assert_eq!(of("malloc.bytes")["below_resolution"], of("malloc.bytes")["each"]["interval"]["high"]);

@@ -10,7 +10,7 @@ use std::thread;
 
 fn load(place: &Place, more: &[&str]) -> crate::support::Answer {
     let url = format!("http://{}/", answers(HELLO));
-    let mut words = vec!["load", &url, "--json", "--no-cost", "--timeout", "30s", "--warm-up", "off"];
+    let mut words = vec!["load", &url, "--json", "--no-cost", "--timeout", "30s", "--warmup", "off"];
     words.extend(more);
     let answer = place.run(words);
     assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
@@ -44,7 +44,7 @@ fn every_request_is_written_as_lines_of_json_or_csv() {
 fn credentials_of_a_load_are_neither_shown_nor_kept() {
     let place = Place::new();
     let url = format!("http://{}/?page=2&access_token=WORD1", answers(HELLO));
-    let words = ["load", &url, "-n", "300", "-c", "2", "--no-cost", "--timeout", "30s", "--warm-up", "off"];
+    let words = ["load", &url, "-n", "300", "-c", "2", "--no-cost", "--timeout", "30s", "--warmup", "off"];
     let secrets = ["-H", "Authorization: Bearer WORD2", "-HCookie: a=WORD3", "-H", "Accept: text/html"];
     let answer = place.run(words.iter().chain(&secrets).chain(&["--export", "a.json", "--export", "a.html"]));
     assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());

@@ -17,10 +17,10 @@ fn a_collected_heap_that_may_still_fill_is_not_called_a_leak() {
         })
         .collect();
     script(&place, &[("new", windows)]);
-    let words = load(&["--warm-up", "off", "--json"]);
+    let words = load(&["--warmup", "off", "--json"]);
     let answer = place.run(words).json();
     assert_eq!(at(&answer, "/load/servers/0/memory/0/leak"), &Value::Null);
-    let shown = place.run(load(&["--warm-up", "off"])).stdout;
+    let shown = place.run(load(&["--warmup", "off"])).stdout;
     assert!(shown.contains("can’t tell whether it leaks") && !shown.contains("goes on"), "{shown}");
 }
 
@@ -48,7 +48,7 @@ fn the_memory_map_is_shown_before_and_after() {
         })
         .collect();
     script(&place, &[("new", windows)]);
-    let words = ["--warm-up", "off", "--windows", "3", "--with", "memory-map", "--export", "page.html"];
+    let words = ["--warmup", "off", "--windows", "3", "--with", "memory-map", "--export", "page.html"];
     let shown = place.run(load(&words)).stdout;
     let table = shown.split_once("Memory map").map_or("", |(_, table)| table);
     assert_snapshot!(table, @"
@@ -64,7 +64,7 @@ fn the_memory_map_is_shown_before_and_after() {
     ");
     assert!(place.read("page.html").contains("Memory map before and after"));
     let answer =
-        place.run(load(&["--warm-up", "off", "--windows", "3", "--json", "--export", "page.html"])).json();
+        place.run(load(&["--warmup", "off", "--windows", "3", "--json", "--export", "page.html"])).json();
     let rows = |side: &str| {
         at(&answer, &format!("/load/servers/0/memory_map/{side}")).as_array().expect("rows").clone()
     };
@@ -73,9 +73,9 @@ fn the_memory_map_is_shown_before_and_after() {
     };
     assert_eq!((heap("before"), heap("after")), (102_400.into(), 3_072_000.into()));
     assert!(place.read("page.html").contains("<details><summary>Memory map before and after"));
-    let words = ["--warm-up", "off", "--windows", "3", "--with", "memory-map", "--label", "kept"];
+    let words = ["--warmup", "off", "--windows", "3", "--with", "memory-map", "--label", "kept"];
     assert_eq!(place.run(load(&words)).code, 0);
-    let stored = place.run(["report", "kept", "-o", "stored.html"]);
+    let stored = place.run(["report", "kept", "--export", "stored.html"]);
     assert_eq!(stored.code, 0, "{}", stored.exchange());
     assert!(place.read("stored.html").contains("<details><summary>Memory map before and after"));
 }

@@ -119,7 +119,7 @@ fn rated<'a>(rate: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         rate,
         "--no-store",
     ];
-    words.iter().chain(&["--warm-up", "off"]).chain(more).copied().collect()
+    words.iter().chain(&["--warmup", "off"]).chain(more).copied().collect()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
         })
         .collect();
     script(&place, &[("new", windows)]);
-    assert_snapshot!(place.run(load(&["--warm-up", "off"])).exchange(), @"
+    assert_snapshot!(place.run(load(&["--warmup", "off"])).exchange(), @"
     exit 0
     --- stdout
     new · open loop, 1,000 requests/s, 10 connections · 10 windows, 19.0 s · seed 1
@@ -160,7 +160,7 @@ fn costs_are_lines_over_windows_and_a_leak_is_named() {
       Load it while ‘scruple inspect memory -i -- timeout -s INT 60 SERVER’ runs, which then shows the
       code that keeps it
     ");
-    let answer = place.run(load(&["--warm-up", "off", "--json"])).json();
+    let answer = place.run(load(&["--warmup", "off", "--json"])).json();
     assert_eq!(at(&answer, "/load/servers/0/cost/2/counter"), "time.cpu");
     let each = at(&answer, "/load/servers/0/cost/2/each/value").as_f64().expect("a number");
     assert!((each - 30_000.0).abs() < 1e-6, "{each}");
@@ -203,7 +203,7 @@ fn two_servers_are_compared_by_all_of_their_requests() {
       new           566 µs  [278, 566]      1.30 × [0.52, 3.22]     can’t tell
     rate
       old  1000 requests/s  [1000, 1000]                            reference
-      new  1000 requests/s  [1000, 1000]    +0.00 % [+0.00, +0.00]  same
+      new  1000 requests/s  [1000, 1000]    0.00 % [0.00, 0.00]     same
 
     ‘new’ takes 30.0 % more response p50 than ‘old’ (99.4 % sure: +29.3 % to +31.0 %, 10 turns).
     "#);
@@ -220,7 +220,7 @@ fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
     slow["behind"] = 3000.into();
     script(&place, &[("old", windows(200)), ("new", vec![slow])]);
     let words =
-        ["--against", "old=:10", "--metrics", "load.rate", "--warm-up", "off", "--export", "page.html"];
+        ["--against", "old=:10", "--metrics", "load.rate", "--warmup", "off", "--export", "page.html"];
     let answer = place.run(load(&words));
     assert!(
         answer.stdout.contains("10,000 answered, 250/s of 1,000/s that were due"),
@@ -241,11 +241,11 @@ fn a_rate_that_a_late_generator_hides_is_between_two_rates() {
     let mut late = window(260);
     late["behind_most"] = 3000.into();
     script(&place, &[("new", vec![late])]);
-    let words = ["--warm-up", "off", "--export", "page.html"];
+    let words = ["--warmup", "off", "--export", "page.html"];
     let answer = place.run(load(&words));
     assert!(answer.stdout.contains("10,000 answered, 250 to 1,000/s ·"), "{}", answer.exchange());
     assert!(place.read("page.html").contains("250 to 1,000"));
-    let json = place.run(load(&["--warm-up", "off", "--json"])).json();
+    let json = place.run(load(&["--warmup", "off", "--json"])).json();
     assert_eq!(at(&json, "/load/servers/0/rate"), 1000.0);
     assert_eq!(at(&json, "/load/servers/0/least_rate"), 250.0);
 }
@@ -256,7 +256,7 @@ fn a_window_that_ends_in_a_pause_is_no_server_that_falls_behind() {
     let mut late = window(200);
     late["behind"] = 50.into();
     late["doubts"] = json!([{"code": "rate-not-met", "voids": false, "text": "the server fell behind"}]);
-    let fell_behind = |place: &Place| place.run(load(&["--warm-up", "off"])).stdout.contains("fell behind");
+    let fell_behind = |place: &Place| place.run(load(&["--warmup", "off"])).stdout.contains("fell behind");
     let nine = || (0..9).map(|_| window(200));
     script(&place, &[("new", nine().chain([late.clone()]).collect())]);
     assert!(!fell_behind(&place));
@@ -282,7 +282,7 @@ fn failures_are_named_by_class_and_end_with_code_4() {
     let mut bad = window(200);
     bad["failures"] = json!({"timed-out": 3, "bad-status": 7, "reset": 1});
     script(&place, &[("new", vec![bad])]);
-    assert_snapshot!(place.run(load(&["--warm-up", "off"])).exchange(), @"
+    assert_snapshot!(place.run(load(&["--warmup", "off"])).exchange(), @"
     exit 4
     --- stdout
     new · open loop, 1,000 requests/s, 10 connections · 10 windows, 10.0 s · seed 1
@@ -341,7 +341,7 @@ fn void_windows_are_counted_for_each_server_and_break_its_curves() {
     let new = vec![good.clone(), good.clone(), spoilt.clone(), good.clone(), good.clone()];
     let old = vec![good.clone(), good, spoilt.clone(), spoilt, window(200)];
     script(&place, &[("new", new), ("old", old)]);
-    let words = ["--windows", "5", "--warm-up", "off", "--against", "old=:10", "--export", "page.html"];
+    let words = ["--windows", "5", "--warmup", "off", "--against", "old=:10", "--export", "page.html"];
     let answer = place.run(load(&words));
     let header = answer.stdout.lines().take(2).collect::<Vec<_>>().join(" ");
     assert!(header.contains("3 of 5 windows of ‘old’ and 4 of 5 windows of ‘new’, 5.00 s"), "{header}");
@@ -396,7 +396,7 @@ fn stored_loads_are_compared_like_any_runs() {
       new @after          315.1 µs  [306.2, 324.1]           ▄▅█  +50.0 % [+41.7, +58.9]  slower
     rate
       new @before  1000 requests/s  [1000, 1000]          █                               reference
-      new @after   1000 requests/s  [1000, 1000]          █       +0.00 % [+0.00, +0.00]  same
+      new @after   1000 requests/s  [1000, 1000]          █       0.00 % [0.00, 0.00]     same
 
     ‘new @after’ takes 50.0 % more response p50 than ‘new @before’ (99.4 % sure: +41.7 % to +58.9 %, 10
     turns).

@@ -28,7 +28,7 @@ fn a_page_shows_when_responses_were_how_long_what_failed_and_costs_that_sort_wit
         })
         .collect();
     script(&place, &[("new", windows)]);
-    let answer = place.run(load(&["--warm-up", "off", "-i", "--label", "one", "--export", "page.html"]));
+    let answer = place.run(load(&["--warmup", "off", "-i", "--label", "one", "--export", "page.html"]));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     let chart = |title: &str| {
@@ -44,7 +44,7 @@ fn a_page_shows_when_responses_were_how_long_what_failed_and_costs_that_sort_wit
     assert!(page.contains("<input type=\"radio\" name=\"what-a-request-costs-"), "{page}");
     // The only preformatted text is the command line that repeats the load.
     assert!(page.matches("<pre").count() <= 1 && !page.contains("<script"), "{page}");
-    assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
+    assert_eq!(place.run(["report", "--export", "stored.html"]).code, 0);
     assert!(place.read("stored.html").contains("class=\"heat h6\""));
 }
 
@@ -61,7 +61,7 @@ fn a_page_and_a_histogram_are_written() {
     assert!(place.read("new.hgrm").contains("Total count"));
     assert!(place.read("new.1.hgrm").contains("Total count"));
     // A page of the stored run has the same section, which needs no instrument.
-    assert_eq!(place.run(["report", "-o", "stored.html"]).code, 0);
+    assert_eq!(place.run(["report", "--export", "stored.html"]).code, 0);
     let part = |page: &str| {
         let section = page.split("<h2>Response time</h2>").nth(1).expect("responses");
         section.split("</section>").next().expect("its end").to_owned()

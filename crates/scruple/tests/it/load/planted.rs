@@ -143,7 +143,7 @@ fn five_per_cent_more_instructions_are_found() {
 #[test]
 fn a_pause_of_the_server_is_in_the_longest_response() {
     let place = Place::new();
-    let answer = load(&place, "400", ["0", "0", "60"], &["--no-cost", "--warm-up", "off"]).json();
+    let answer = load(&place, "400", ["0", "0", "60"], &["--no-cost", "--warmup", "off"]).json();
     let longest = at(&answer, "/load/servers/0/response/max").as_f64().expect("a number");
     assert!(longest >= 60e6, "{longest}");
 }

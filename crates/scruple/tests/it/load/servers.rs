@@ -56,7 +56,7 @@ fn answers_once(bytes: &'static [u8]) -> SocketAddr {
 }
 
 fn load(place: &Place, url: &str, more: &[&str]) -> Answer {
-    let mut words = vec!["load", url, "--json", "--no-cost", "--warm-up", "off", "--windows", "2"];
+    let mut words = vec!["load", url, "--json", "--no-cost", "--warmup", "off", "--windows", "2"];
     words.extend(more);
     place.run(words)
 }
@@ -133,7 +133,7 @@ fn bad_statuses_are_named_with_their_numbers() {
     });
     let url = format!("http://{address}/");
     let shown =
-        place.run(["load", &url, "--no-cost", "--no-store", "--warm-up", "off", "-n", "40", "-c", "1"]);
+        place.run(["load", &url, "--no-cost", "--no-store", "--warmup", "off", "-n", "40", "-c", "1"]);
     let line = "16 an answer with a bad status: 500 12 times, 404 3 times, 503 once (bad-status)";
     assert!(shown.stdout.contains(line), "{}", shown.exchange());
 }
@@ -451,7 +451,7 @@ fn a_generator_that_is_starved_of_its_core_says_that_nothing_is_known() {
         || std::process::Command::new("taskset").args(["-c", "0", "sh", "-c", "while :; do :; done"]).spawn();
     let mut burners: Vec<_> = (0..12).map(|_| burner().expect("a shell")).collect();
     let words = ["load", &format!("http://{address}/"), "--no-cost", "--no-store", "-d", "2s"];
-    let answer = place.run(words.iter().chain(&["--threads", "1@0", "--windows", "2", "--warm-up", "off"]));
+    let answer = place.run(words.iter().chain(&["--threads", "1@0", "--windows", "2", "--warmup", "off"]));
     for burner in &mut burners {
         let _ = burner.kill();
         let _ = burner.wait();

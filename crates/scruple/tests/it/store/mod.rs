@@ -99,14 +99,19 @@ fn every_reading_is_exported_in_a_row() {
     let same: Vec<&Value> =
         shown["arms"][1]["metrics"]["time.wall"]["readings"].as_array().into_iter().flatten().collect();
     assert_eq!(wall, same);
-    assert_eq!(place.run(["store", "export", "-o", "all.csv"]).code, 0);
+    assert_eq!(place.run(["store", "export", "--export", "all.csv"]).code, 0);
     let csv = place.read("all.csv");
     assert!(csv.starts_with(
         "run,label,started,arm,role,version,params,metric,unit,pass,quality,source,block,value,absent\n"
     ));
     assert_eq!(csv.lines().count(), 1 + rows(&place.run(["store", "export"])).len());
     assert_eq!(place.run(["store", "export", "nobody"]).code, 2);
-    let full = place.run(["store", "export", "-o", "/dev/full"]);
+    // A label that is the id of another run takes nobody's place.
+    let id = shown["run"]["id"].as_str().expect("an id");
+    assert_eq!(place.run(["run", "--time-only", "-r", "1", "--label", id, "true"]).code, 0);
+    let all = rows(&place.run(["store", "export"]));
+    assert!(rows_told.iter().all(|row| all.contains(row)), "every row of the first run is still there");
+    let full = place.run(["store", "export", "--export", "/dev/full"]);
     assert_eq!(full.code, 2, "{}", full.exchange());
 }
 
@@ -164,6 +169,9 @@ fn results_of_many_files_each_name_their_own_file_and_summaries_are_refused() {
     place.write("table.csv", "command,mean,stddev,median,user,system,min,max\ntrue,0.1,0,0.1,0,0,0.1,0.1\n");
     let refused = place.run(["store", "import", "table.csv"]);
     assert_eq!(refused.code, 2);
+    place.write("empty.json", "");
+    let empty = place.run(["store", "import", "empty.json"]);
+    assert!(empty.code == 2 && empty.stderr.contains("‘empty.json’: it is empty"), "{}", empty.exchange());
     let advice = "it is a summary of hyperfine, without the readings; write it again with --export-json FILE";
     assert!(refused.stderr.contains(advice), "{}", refused.exchange());
 }

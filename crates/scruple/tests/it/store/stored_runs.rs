@@ -33,8 +33,8 @@ fn the_list_has_the_newest_run_first() {
     assert_snapshot!(place.run(["store", "list"]).exchange(), @r"
     exit 0
     --- stdout
-    scripted-2  1970-01-01 00:00:00          old | new
-    scripted-1  1970-01-01 00:00:00  before  old | new
+    scripted-2  1970-01-01 00:00:00 UTC          old | new
+    scripted-1  1970-01-01 00:00:00 UTC  before  old | new
     ");
     assert_snapshot!(place.run(["store", "list", "--json", "-n", "1"]).exchange(), @r#"
     exit 0
@@ -131,7 +131,7 @@ fn two_runs_are_compared_arm_by_arm() {
 
     wall
       old @before      5.130 ms  [5.077, 5.196]  ▇█▇▆                                    reference
-      old @scripted-2  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 % [-1.12, +1.13]    same
+      old @scripted-2  5.130 ms  [5.077, 5.196]  ▇█▇▆          0.00 % [-1.12, +1.13]     same
       new @before      5.131 ms  [5.077, 5.191]  ▇▇█▆                                    reference
       new @scripted-2  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 % [+8.81, +11.21]  slower
     malloc bytes
@@ -300,7 +300,7 @@ fn runs_of_two_machines_share_their_counts_and_not_their_times() {
 
     wall
       old @before     5.130 ms  [5.077, 5.196]  ▇█▇▆                    reference
-      old @elsewhere  5.130 ms  [5.077, 5.196]  ▇█▇▆          +0.00 %   can’t tell
+      old @elsewhere  5.130 ms  [5.077, 5.196]  ▇█▇▆          0.00 %    can’t tell
       new @before     5.131 ms  [5.077, 5.191]  ▇▇█▆                    reference
       new @elsewhere  5.644 ms  [5.585, 5.710]          ▆▄▆█  +10.00 %  can’t tell
     malloc bytes
@@ -336,7 +336,7 @@ fn a_stored_run_keeps_its_limits() {
     let shown = place.run(["show", "last"]);
     assert_eq!(of(&shown.stdout), 2, "{}", shown.exchange());
     assert_eq!(shown.code, 0, "a look at a run is no gate: {}", shown.exchange());
-    let page = place.run(["report", "-o", "page.md"]);
+    let page = place.run(["report", "--export", "page.md"]);
     assert_eq!(page.code, 0, "{}", page.exchange());
     let text = place.read("page.md");
     let row = text.lines().find(|line| line.starts_with("| time.wall&lt;1ms |")).expect(&text);
