@@ -1,6 +1,6 @@
 //! What a search does not know because the generator was late.
 
-use super::{CLOSE, Knee, KneeInterval, Measure, Measurement, NEAR, RateLimit, RateOutcome, Slo};
+use super::{CLOSE, Knee, KneeInterval, Measure, Measurement, RateLimit, RateOutcome, Slo};
 
 /// The share of requests with which a generator may be late, where no limit on a quantile says it.
 const MOST_LATE: f64 = 0.01;
@@ -32,7 +32,8 @@ impl Knee {
     /// most measurements near them that were not good. The upper end then stays unknown.
     pub(super) fn is_hopeless(&self) -> bool {
         let (Some(good), Some(bad)) = self.ends() else { return false };
-        let near = |m: &&Measurement| m.rate >= good && m.rate < bad * NEAR && m.outcome != RateOutcome::Good;
+        let near =
+            |m: &&Measurement| m.rate >= good && m.rate < bad * CLOSE && m.outcome != RateOutcome::Good;
         let spoilt = self.measurements.iter().filter(near).filter(|m| m.late > self.most_late).count();
         bad / good <= CLOSE && spoilt >= SPOILT && self.late().is_some()
     }
