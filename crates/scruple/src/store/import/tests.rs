@@ -10,7 +10,7 @@ use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use scruple_core::unit::Unit;
 use std::path::PathBuf;
 
-const GOLDEN: [(&str, Format); 14] = [
+const GOLDEN: [(&str, Format); 15] = [
     ("hyperfine/params.json", Format::Hyperfine),
     ("hyperfine/shell.json", Format::Hyperfine),
     ("criterion/report.json", Format::Criterion),
