@@ -13,17 +13,18 @@ mod matching;
 mod merged;
 mod names;
 mod noise;
+mod recursion;
 
 pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDifference, PartKind, explain};
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
 pub use names::{NameBracket, NestedLetter, group, is_allocator, is_library, nested, normal};
 pub use noise::mean_with_spread;
+pub use recursion::below_themselves;
 
 use crate::harmless_text::plain;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 
 words! {
     /// What is counted in each calling context.
@@ -183,42 +184,6 @@ impl Tree {
     /// The sum of a count over all contexts.
     pub fn total(&self, count: Count) -> u64 {
         self.contexts.iter().fold(0, |sum, context| sum.saturating_add(context.cost.of(count)))
-    }
-
-    /// The contexts if a recursive call leads back to the outer context of its function, whoever calls it, so that a path
-    /// contains a function at most once; and the recursive calls then.
-    pub fn folded_by_function(&self) -> (Vec<Context>, Vec<(usize, usize, u64)>) {
-        if !self.folds_by_call {
-            return (self.contexts.clone(), self.recursive.clone());
-        }
-        let mut folded: Vec<Context> = Vec::new();
-        let mut recursive = Vec::new();
-        let mut place: Vec<usize> = Vec::with_capacity(self.contexts.len());
-        let mut known: HashMap<(usize, usize), usize> = HashMap::new();
-        for context in &self.contexts {
-            let parent = context.parent.map(|parent| place[parent]);
-            let path = std::iter::successors(parent, |above| folded[*above].parent);
-            let outer = path.into_iter().find(|above| folded[*above].function == context.function);
-            let same = parent.and_then(|parent| known.get(&(parent, context.function)).copied());
-            let Some(at) = outer.or(same) else {
-                known.extend(parent.map(|parent| ((parent, context.function), folded.len())));
-                place.push(folded.len());
-                folded.push(Context { parent, ..*context });
-                continue;
-            };
-            match outer {
-                Some(_) => {
-                    recursive.extend(parent.map(|parent| (parent, at, context.calls)));
-                    folded[at].recursive = folded[at].recursive.saturating_add(context.calls);
-                }
-                None => folded[at].calls = folded[at].calls.saturating_add(context.calls),
-            }
-            folded[at].recursive = folded[at].recursive.saturating_add(context.recursive);
-            folded[at].cost.add(context.cost);
-            place.push(at);
-        }
-        recursive.extend(self.recursive.iter().map(|(from, to, calls)| (place[*from], place[*to], *calls)));
-        (folded, recursive)
     }
 }
 

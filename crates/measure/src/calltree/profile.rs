@@ -1,6 +1,7 @@
 //! The data that the tool writes: profiles of processes, contexts, functions and runs of instructions.
 
 use super::live::LiveBlocks;
+use scruple_core::explain::below_themselves;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -261,16 +262,22 @@ impl Profile {
         sums
     }
 
+    /// The parent of each context.
+    pub fn parents(&self) -> Vec<Option<usize>> {
+        self.contexts.iter().map(|context| context.parent).collect()
+    }
+
     /// The counts of each function, summed over its contexts.
     pub fn functions(&self) -> HashMap<&ProfileFunction, FunctionTotals> {
         let mut totals: HashMap<&ProfileFunction, FunctionTotals> = HashMap::new();
-        let inclusive = self.inclusive();
-        for (context, inclusive) in self.contexts.iter().zip(inclusive) {
+        let functions: Vec<Option<usize>> = self.contexts.iter().map(|context| context.function).collect();
+        let below = below_themselves(&self.parents(), &functions);
+        for ((context, inclusive), is_below) in self.contexts.iter().zip(self.inclusive()).zip(below) {
             let Some(function) = context.function else { continue };
             let sums = totals.entry(&self.functions[function]).or_default();
             sums.own += context.own;
             // The outermost call of a function includes what its recursive calls cost.
-            if !self.is_below(context.parent, function) {
+            if !is_below {
                 sums.inclusive += inclusive;
             }
             sums.calls = sums.calls.saturating_add(context.calls);
@@ -283,18 +290,6 @@ impl Profile {
             }
         }
         totals
-    }
-
-    /// Whether a function is on the path to a context, or its own.
-    fn is_below(&self, context: Option<usize>, function: usize) -> bool {
-        let mut at = context.map(|at| &self.contexts[at]);
-        while let Some(context) = at {
-            if context.function == Some(function) {
-                return true;
-            }
-            at = context.parent.map(|at| &self.contexts[at]);
-        }
-        false
     }
 
     /// The functions on the path from the root to a context, outermost first; `None` stands for an interruption by a

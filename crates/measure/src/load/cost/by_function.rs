@@ -2,6 +2,7 @@
 
 use crate::callgrind::{self, ObjectFunction};
 use crate::calltree::{self, Symbols, demangle};
+use scruple_core::explain::below_themselves;
 use scruple_core::sorting::SortedMap;
 use std::collections::HashMap;
 
@@ -43,12 +44,15 @@ impl StretchCounts {
         self.total += profile.total;
         let places = ContextFunctions::of(profile, names);
         let inclusive = profile.inclusive();
+        let functions: Vec<Option<usize>> =
+            places.of_context.iter().map(|function| Some(*function)).collect();
+        let below = below_themselves(&profile.parents(), &functions);
         for (index, context) in profile.contexts.iter().enumerate() {
             let sums = self.functions.entry(places.name(index)).or_default();
             sums.own += context.own;
             sums.calls += context.calls;
             // If a function calls itself at any depth, only the outermost context counts, which includes the others.
-            if !places.is_below_itself(profile, index) {
+            if !below[index] {
                 sums.inclusive += inclusive[index];
             }
         }
@@ -81,17 +85,6 @@ impl ContextFunctions {
 
     fn name(&self, context: usize) -> ObjectFunction {
         self.named[self.of_context[context]].clone()
-    }
-
-    fn is_below_itself(&self, profile: &calltree::Profile, context: usize) -> bool {
-        let mut above = profile.contexts[context].parent;
-        while let Some(at) = above {
-            if self.of_context[at] == self.of_context[context] {
-                return true;
-            }
-            above = profile.contexts[at].parent;
-        }
-        false
     }
 }
 
