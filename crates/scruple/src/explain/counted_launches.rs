@@ -4,6 +4,7 @@ use super::both::{BothPrograms, profiles, trial_run};
 use super::interpreted;
 use super::interpreters;
 use super::repeated_launches::RepeatedLaunches;
+use super::times::Time;
 use super::variation::repeats;
 use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of};
@@ -59,7 +60,8 @@ pub struct Effort {
     pub apart: bool,
 }
 
-/// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches.
+/// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches. If the
+/// times may contradict the instructions, there are as many again.
 const BLOCKS: u32 = 8;
 const FEW: u32 = 1;
 /// The time from which a launch is long.
@@ -91,7 +93,7 @@ pub fn gather(
         let twice = |really: bool| 1 + u32::from(really);
         announce(longest, twice(effort.count.is_live()) * twice(effort.apart));
     }
-    let times = match effort.time {
+    let mut times = match effort.time {
         true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
         false => [Vec::new(), Vec::new()],
     };
@@ -99,6 +101,13 @@ pub fn gather(
     let launches = RepeatedLaunches::of(&mut both, effort, sources)?;
     remarks.extend(launches.remarks());
     let RepeatedLaunches { mut sides, variation_of_totals, .. } = launches;
+    let [first, second] =
+        [&sides[0][0], &sides[1][0]].map(|side| side.tree.total(Count::Instructions).max(1) as f64);
+    if Time::of(&times).is_some_and(|time| time.may_contradict(second / first)) {
+        for (times, more) in times.iter_mut().zip(both.times(BLOCKS)?) {
+            times.extend(more);
+        }
+    }
     files.iter().try_for_each(ProgramFile::require_same)?;
     name_stripped(&mut sides);
     let totals_repeat = variation_of_totals == Some(0);

@@ -8,12 +8,12 @@ use super::hunks::Hunk;
 use super::interpreters;
 use super::outside_causes::OutsideCause;
 use super::pairing::Pairings;
+use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
-use scruple_core::stats::paired::{self, Effect};
 use scruple_measure::calltree::{Binaries, Side, SourceText};
 
 /// The conclusions about two programs.
@@ -56,14 +56,6 @@ pub struct Findings {
     pub script: Option<Box<Findings>>,
 }
 
-/// The processor times of both sides.
-pub struct Time {
-    /// The median of each side, in nanoseconds.
-    pub medians: (f64, f64),
-    /// The ratio of the times with its interval, if there were enough launches.
-    pub effect: Option<Effect>,
-}
-
 /// The share of a total, and the number of instructions, by which the cost of equal code may differ because the programs'
 /// paths have different lengths: the loader and the C library read them. One more block of 16 bytes costs 14 to 17
 /// instructions in `strrchr` alone.
@@ -75,9 +67,6 @@ const NAMELESS: f64 = 0.5;
 
 /// The share of code without names from which the report says how code gets names.
 const UNNAMED: f64 = 0.05;
-
-/// The level of the interval of time.
-const LEVEL: f64 = 0.95;
 
 impl Findings {
     /// Explains the measurements. `sources` return the texts of source files as each side was built from them.
@@ -119,7 +108,7 @@ impl Findings {
             outside: None,
             nameless: [&first[0], &second[0]].map(Side::nameless),
             is_generated: [&first[0], &second[0]].iter().any(|side| side.generated() > side.nameless() / 2.0),
-            time: time(&gathered.times),
+            time: Time::of(&gathered.times),
             hunks: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
@@ -296,14 +285,4 @@ fn by_chance(explanation: &mut Explanation) {
     }
     explanation.spread = DEVIATIONS * (explanation.totals.0 + explanation.totals.1).sqrt();
     explanation.rank();
-}
-
-fn time(times: &[Vec<f64>; 2]) -> Option<Time> {
-    let [first, second] = times;
-    if first.is_empty() || first.len() != second.len() {
-        return None;
-    }
-    let median = scruple_core::stats::quantile::median;
-    let effect = paired::effect(first, second, LEVEL).ok();
-    Some(Time { medians: (median(first), median(second)), effect })
 }

@@ -21,5 +21,6 @@ pub mod report;
 mod servers;
 pub mod sides;
 pub mod stored;
+mod times;
 mod variation;
 pub mod verb;

@@ -15,9 +15,6 @@ use scruple_measure::calltree::DEFINITION;
 pub(super) const CAUSE: f64 = 0.5;
 const PART: f64 = 0.2;
 
-/// The difference in time from which times are compared with instructions.
-const DISAGREES: f64 = 0.03;
-
 /// The share of code without names from which it is mentioned.
 const NAMELESS: f64 = 0.1;
 
@@ -364,14 +361,8 @@ fn time(found: &Findings) -> Option<String> {
     };
     let (low, high) = (effect.interval.low, effect.interval.high);
     let known = low > 1.0 || high < 1.0;
-    let less = |ratio: f64| ratio < 1.0;
-    let matters = |ratio: f64| (ratio - 1.0).abs() > DISAGREES;
-    let against = match known {
-        true => matters(effect.ratio) && (!matters(counted) || less(counted) != less(effect.ratio)),
-        false => matters(counted) && !(low..=high).contains(&counted),
-    };
     let between = change_between(effect.ratio, low, high);
-    Some(match (known, against) {
+    Some(match (known, time.contradicts(counted)) {
         (_, true) => format!(
             "processor time does not follow the instructions: {medians} ({between}); instructions do not show the effects \
              of caches, of the kernel, or of waiting"
