@@ -1,5 +1,5 @@
 //! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once per
-//! mode, and the agent of `src/runtimes/agent`. Compresses these and the sources of the call tree's tool, because the
+//! mode, the agent of `src/runtimes/agent`, and the counters of `src/calltree/interpreted`. Compresses these and the sources of the call tree's tool, because the
 //! binary contains them.
 
 use flate2::Compression;
@@ -40,6 +40,10 @@ const AGENT: &str = "src/runtimes/agent";
 const AGENT_SOURCES: [&str; 8] =
     ["agent.c", "ghc.c", "java.c", "libgc.c", "node.c", "php.c", "python.c", "text.c"];
 
+/// The folder of the counters that interpreters load, each a library of `contexts.c` and its own source.
+const INTERPRETED: &str = "src/calltree/interpreted/counter";
+const INTERPRETERS: [&str; 3] = ["guile", "python", "ruby"];
+
 /// Compiler flags. No C library is linked, because the library uses the program's. Symbols that the library defines
 /// are bound to itself, so that it can tell another `malloc` from its own. Vectorisation is off because two counters
 /// are added faster apart, and functions are aligned because a hook whose first instructions share a cache line is
@@ -69,7 +73,7 @@ const FLAGS: [&str; 21] = [
 ];
 
 fn main() {
-    for folder in [SHARED, COUNTER, AGENT, CALL_TREE] {
+    for folder in [SHARED, COUNTER, AGENT, CALL_TREE, INTERPRETED] {
         println!("cargo::rerun-if-changed={folder}");
     }
     println!("cargo::rerun-if-env-changed=CC");
@@ -94,20 +98,35 @@ fn main() {
         let none = LIBRARIES.map(|(name, _, _)| (name.to_owned(), Vec::new()));
         pack_together(&none, BLOCK, &embedded.join("heap-libraries"));
         pack(&[], &embedded.join("runtimes.so"));
+        for interpreter in INTERPRETERS {
+            pack(&[], &embedded.join(format!("{interpreter}-counter.so")));
+        }
         return;
     }
     let counters = LIBRARIES.map(|(name, mode, more)| {
         let (mode, sites) = (format!("-DMODE={mode}"), format!("-DSITES={}", u8::from(!more.is_empty())));
         let sources: Vec<&str> = COUNTER_SOURCES.iter().chain(more).copied().collect();
-        compile(COUNTER, &sources, &[&mode, &sites], &out.join(name), &machine);
+        compile(&with_shared(COUNTER, &sources), &[&mode, &sites], &out.join(name), &machine);
         (name.to_owned(), fs::read(out.join(name)).expect("the compiler has written it"))
     });
     pack_together(&counters, BLOCK, &embedded.join("heap-libraries"));
     // It runs a few times in a process, so that size counts.
     let flags = ["-D_GNU_SOURCE", "-U_FORTIFY_SOURCE", "-Os", "-falign-functions=1"];
-    compile(AGENT, &AGENT_SOURCES, &flags, &out.join("runtimes.so"), &machine);
+    compile(&with_shared(AGENT, &AGENT_SOURCES), &flags, &out.join("runtimes.so"), &machine);
     let agent = fs::read(out.join("runtimes.so")).expect("the compiler has written it");
     pack(&agent, &embedded.join("runtimes.so"));
+    for interpreter in INTERPRETERS {
+        let name = format!("{interpreter}-counter.so");
+        let sources = ["contexts", interpreter].map(|name| Path::new(INTERPRETED).join(format!("{name}.c")));
+        compile(&sources, &["-D_GNU_SOURCE"], &out.join(&name), &machine);
+        pack(&fs::read(out.join(&name)).expect("the compiler has written it"), &embedded.join(&name));
+    }
+}
+
+/// The sources of a preload library.
+fn with_shared(folder: &str, sources: &[&str]) -> Vec<PathBuf> {
+    let own = sources.iter().map(|name| Path::new(folder).join(name));
+    own.chain(SHARED_SOURCES.iter().map(|name| Path::new(SHARED).join(name))).collect()
 }
 
 /// Packs files with much in common: a block of each in turn. Before them stand the size of a block, the name and the size of
@@ -131,7 +150,7 @@ fn pack(content: &[u8], packed: &Path) {
     fs::write(packed, all.expect("memory can be written")).expect("OUT_DIR can be written");
 }
 
-fn compile(folder: &str, sources: &[&str], flags: &[&str], library: &Path, machine: &str) {
+fn compile(sources: &[PathBuf], flags: &[&str], library: &Path, machine: &str) {
     let compiler = compiler(machine);
     let mut command = Command::new(&compiler);
     command.args(FLAGS).args(flags).arg("-o").arg(library);
@@ -139,8 +158,7 @@ fn compile(folder: &str, sources: &[&str], flags: &[&str], library: &Path, machi
         // Atomic operations must be inline: their out-of-line forms are in a library.
         command.arg("-mno-outline-atomics");
     }
-    command.args(sources.iter().map(|name| Path::new(folder).join(name)));
-    command.args(SHARED_SOURCES.iter().map(|name| Path::new(SHARED).join(name)));
+    command.args(sources);
     match command.status() {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("{compiler} could not compile {library:?} ({status}): {command:?}"),

@@ -3,7 +3,8 @@
 
 use crate::harness::skip;
 use scruple_core::explain::{CodeComparison, Count, Explanation, Matched, explain};
-use scruple_measure::calltree::{Binaries, Language, ScriptSession, Side};
+use scruple_measure::calltree::{Binaries, Language, ScriptCounts, ScriptSession, Side};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,9 +18,24 @@ const PLANTED: [(&str, [u32; 2], &str); 5] = [
     ("DEPTH", [60, 90], "ask"),
 ];
 
-/// Runs a program that counts itself.
+/// Runs a program that counts itself, in this file of the folder.
+fn run(folder: &Path, language: Language, [interpreter, program]: [&str; 2]) -> Option<ScriptCounts> {
+    let session = ScriptSession::start(language, folder).unwrap();
+    let mut command = Command::new(interpreter);
+    let Ok(done) = command.arg(folder.join(program)).envs(session.env(|_| None)).output() else {
+        skip(&format!("{interpreter} is not installed"));
+        return None;
+    };
+    assert!(done.status.success(), "{command:?}: {done:?}");
+    assert!(!String::from_utf8_lossy(&done.stderr).contains("warning"), "{command:?}: {done:?}");
+    let counts = session.read().unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(counts.lost, 0);
+    Some(counts)
+}
+
+/// Runs one of the programs with a planted change.
 fn counted(folder: &Path, language: Language, words: [&str; 2], planted: (&str, u32)) -> Option<Side> {
-    let [interpreter, program] = words;
+    let program = words[1];
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs").join(program);
     let mut text = std::fs::read_to_string(source).unwrap();
     for (key, [old, _], _) in PLANTED {
@@ -27,11 +43,7 @@ fn counted(folder: &Path, language: Language, words: [&str; 2], planted: (&str, 
         text = text.replace(&format!("@{key}@"), &number.to_string());
     }
     std::fs::write(folder.join(program), text).unwrap();
-    let session = ScriptSession::start(language, folder).unwrap();
-    let mut command = Command::new(interpreter);
-    let done = command.arg(folder.join(program)).envs(session.env(|_| None)).output().ok()?;
-    assert!(done.status.success(), "{command:?}: {done:?}");
-    Some(session.read().unwrap_or_else(|why| panic!("{why}")).side)
+    Some(run(folder, language, words)?.side)
 }
 
 fn explained(first: &Side, second: &Side) -> Explanation {
@@ -49,9 +61,7 @@ fn check(language: Language, interpreter: &str, program: &str, part: std::ops::R
     let folder = tempfile::tempdir().unwrap();
     for (key, [old, new], function) in PLANTED {
         let side = |number| counted(folder.path(), language, [interpreter, program], (key, number));
-        let (Some(old), Some(new)) = (side(old), side(new)) else {
-            return skip(&format!("{interpreter} is not installed"));
-        };
+        let (Some(old), Some(new)) = (side(old), side(new)) else { return };
         for (first, second) in [(&old, &new), (&new, &old)] {
             let found = explained(first, second);
             let whole = found.totals.1 - found.totals.0;
@@ -86,4 +96,63 @@ fn recursive_procedures_of_guile_are_explained() {
 fn recursive_functions_of_javascript_are_explained() {
     // Each call of a function counts with the mean cost, whichever function makes it, so that parts are too large.
     check(Language::JavaScript, "node", "recursion.js", 0.5..=f64::INFINITY);
+}
+
+/// The calls of the function `leaf` by each caller.
+fn callers_of_leaf(language: Language, words: [&str; 2], text: &str) -> Option<Vec<(String, u64)>> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(words[1]), text).unwrap();
+    let tree = run(folder.path(), language, words)?.side.tree;
+    let name = |context: usize| tree.functions[tree.contexts[context].function].name.clone();
+    let mut callers = BTreeMap::new();
+    for (number, context) in tree.contexts.iter().enumerate() {
+        if let Some(parent) = context.parent.filter(|_| name(number) == "leaf") {
+            *callers.entry(name(parent)).or_default() += context.calls;
+        }
+    }
+    Some(callers.into_iter().collect())
+}
+
+#[test]
+fn threads_generators_and_exceptions_of_python_have_their_own_callers() {
+    let text = "import os, sys, threading\ndef leaf(): pass\n\
+        def body():\n    for i in range(50): leaf()\n\
+        def each():\n    for i in range(3):\n        leaf()\n        yield i\n\
+        def fails():\n    leaf()\n    raise ValueError\n\
+        threads = [threading.Thread(target=body) for i in range(4)]\n\
+        for thread in threads: thread.start()\nfor thread in threads: thread.join()\n\
+        other = each()\nfor i in each(): next(other)\n\
+        try: fails()\nexcept ValueError: leaf()\n\
+        child = os.fork()\nif child == 0:\n    fails if leaf() else body()\n    sys.exit(0)\n\
+        os.waitpid(child, 0)\n";
+    let Some(callers) = callers_of_leaf(Language::Python, ["python3", "app.py"], text) else { return };
+    let of = |name: &str, calls| (name.to_owned(), calls);
+    assert_eq!(callers, [of("<module>", 2), of("body", 250), of("each", 6), of("fails", 1)]);
+}
+
+#[test]
+fn threads_and_fibers_of_ruby_have_their_own_callers() {
+    let text = "def leaf = 1\ndef body = 50.times { leaf }\ndef inner\n  leaf\n  Fiber.yield\n  leaf\nend\n\
+        4.times.map { Thread.new { body } }.each(&:join)\n\
+        fibers = 3.times.map { Fiber.new { inner } }\n2.times { fibers.each(&:resume) }\n\
+        100.times { Fiber.new { inner }.resume }\nGC.start\n100.times { Fiber.new { inner }.resume }\n\
+        catch(:out) { leaf; throw :out }\nProcess.wait(fork { body })\n";
+    let Some(callers) = callers_of_leaf(Language::Ruby, ["ruby", "app.rb"], text) else { return };
+    let of = |name: &str, calls| (name.to_owned(), calls);
+    assert_eq!(callers, [of("block in <main>", 1), of("block in body", 250), of("inner", 206)]);
+}
+
+#[test]
+fn a_trace_function_that_was_removed_for_a_while_leaves_a_gap() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "import sys\nold = sys.gettrace()\nsys.settrace(None)\nsys.settrace(old)\n(lambda: 0)()\n\
+        if hasattr(sys, 'monitoring'): sys.settrace(lambda *words: None)\n";
+    std::fs::write(folder.path().join("app.py"), text).unwrap();
+    let Some(counts) = run(folder.path(), Language::Python, ["python3", "app.py"]) else { return };
+    // From 3.12 on, the trace function is the program's own, and does not disturb the counting.
+    let by_trace = Command::new("python3")
+        .args(["-c", "import sys; sys.exit(hasattr(sys, 'monitoring'))"])
+        .status()
+        .is_ok_and(|status| status.success());
+    assert_eq!((counts.processes, counts.partial), (1, usize::from(by_trace)));
 }

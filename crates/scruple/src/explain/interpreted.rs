@@ -100,8 +100,9 @@ pub fn announce(language: Language, longest: Duration) {
 /// in C, the most for arithmetic and short calls. Coverage of V8 takes a third more time than no coverage.
 fn costs(language: Language) -> Option<(f64, f64)> {
     match language {
-        Language::Python => Some((8.0, 40.0)),
-        Language::Ruby | Language::Guile => Some((10.0, 120.0)),
+        Language::Python => Some((2.0, 6.0)),
+        Language::Ruby => Some((1.5, 15.0)),
+        Language::Guile => Some((10.0, 120.0)),
         Language::JavaScript => None,
     }
 }
@@ -131,8 +132,8 @@ fn in_part(language: Language) -> &'static str {
 fn not_counted(language: Language, name: &str) -> String {
     match language {
         Language::Python => format!(
-            "‘{name}’ did not import the module that counts, for which Python 3.7 or later has to read PYTHONPATH and import \
-             `site` (without -E, -I and -S)"
+            "‘{name}’ did not import the module that counts, for which Python 3.7 or later, in a build with the global lock, \
+             has to read PYTHONPATH and import `site` (without -E, -I and -S)"
         ),
         Language::JavaScript => format!(
             "‘{name}’ wrote no coverage of V8, which Node 12 or later does when it ends by itself, not by a signal, and \

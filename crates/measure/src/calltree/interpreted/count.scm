@@ -1,8 +1,8 @@
-;; Counts the instructions of Guile's virtual machine that a program executes, and the calls, by calling context. The main
-;; thread of each process counts, and writes one file into this file's folder at its end.
+;; Counts the instructions of Guile's virtual machine that a program executes, and the calls, by calling context:
+;; `counter/guile.c` does that. The main thread of each process counts, and writes one file into this file's folder at its
+;; end.
 
 (define-module (scruple count)
-  #:use-module (scruple contexts)
   #:use-module (system vm vm)
   #:use-module (system vm debug)
   #:use-module (system base compile)
@@ -11,9 +11,28 @@
 (define folder (getenv "SCRUPLE_COUNTS"))
 (define shell (resolve-module '(ice-9 command-line)))
 
-(define (clear! context)
-  (vector-set! context 0 0)
-  (hash-for-each (lambda (begin edge) (set-cdr! edge 0)) (context-edges context)))
+;; The library defines these in this module.
+(load-extension (string-append folder "/guile-counter.so") "scruple_init_counter")
+(define-syntax-rule (define-loaded name ...)
+  (begin (define name (module-ref (current-module) 'name)) ...))
+(define-loaded count! describe-by! clear-counts! folds-by-call? append-counts)
+
+;; A procedure: its number, the address of its first instruction, what is known of it.
+(define-syntax-rule (define-fields maker (field index) ...)
+  (begin (define (maker . values) (list->vector values))
+         (define-syntax-rule (field object) (vector-ref object index)) ...))
+(define-fields make-procedure (procedure-number 0) (procedure-begin 1) (procedure-info 2))
+(define procedures-by-begin (make-hash-table 1000))
+
+;; The number of the procedure to which an instruction belongs, and the address of its first one.
+(describe-by!
+ (lambda (ip)
+   (let* ((info (find-program-debug-info ip))
+          (begin (if info (program-debug-info-addr info) 0))
+          (known (hashv-create-handle! procedures-by-begin begin #f)))
+     (unless (cdr known)
+       (set-cdr! known (make-procedure (- (hash-count (const #t) procedures-by-begin) 1) begin info)))
+     (cons (procedure-number (cdr known)) begin))))
 
 (define (file-of-process end)
   (string-append folder "/" (number->string (getpid)) end))
@@ -98,35 +117,19 @@
 (define (write-counts program)
   (let* ((by-number (lambda (one other) (< (procedure-number one) (procedure-number other))))
          (procedures (sort (hash-map->list (lambda (begin procedure) procedure) procedures-by-begin) by-number))
-         (firsts (first-procedures procedures))
-         (places (make-hash-table))
-         (numbers (make-hash-table)))
+         (firsts (first-procedures procedures)))
     (call-with-output-file (file-of-process ".new")
       (lambda (port)
         (define (line . words)
-          (display (string-join (map (lambda (word) (if (number? word) (number->string word) word)) words) "\t") port)
+          (display (string-join words "\t") port)
           (newline port))
-        (line (string-join (list "scruple-calls 2" (if threads? "1" "0")
-                                 (if (< (length (all-contexts)) most-by-call) "1" "0"))))
+        (line (string-join (list "scruple-calls 2" (if threads? "1" "0") (if (folds-by-call?) "1" "0"))))
         (for-each (lambda (procedure)
-                    (hashv-set! places (procedure-number procedure) (hash-count (const #t) places))
                     (let ((words (describe procedure (memq procedure firsts) program)))
                       (line "f" (number->string (caddr words) 16) (text (car words)) (text (cadr words)))))
-                  procedures)
-        (fold (lambda (context number)
-                (hashq-set! numbers context number)
-                (line "c" (hashq-ref numbers (context-parent context) 0)
-                      (hashv-ref places (procedure-number (context-procedure context)))
-                      (context-cost context))
-                (+ number 1))
-              1 (reverse (all-contexts)))
-        (for-each (lambda (from)
-                    (hash-for-each (lambda (begin edge)
-                                     (line "e" (hashq-ref numbers from 0) (hashq-ref numbers (car edge)) (cdr edge)))
-                                   (context-edges from)))
-                  (cons root (all-contexts)))
-        (line "end"))
+                  procedures))
       #:encoding "UTF-8")
+    (append-counts (file-of-process ".new"))
     (rename-file (file-of-process ".new") (file-of-process ".calls"))
     (delete-file (file-of-process ".running"))))
 
@@ -160,7 +163,7 @@
       (lambda (fork)
         (lambda ()
           (let ((child (fork)))
-            (when (= child 0) (for-each clear! (cons root (all-contexts))) (mark))
+            (when (= child 0) (clear-counts!) (mark))
             child))))
 
 (set-default-vm-engine! 'debug)

@@ -1,18 +1,21 @@
 //! Programs in Guile Scheme by procedures of their own: instructions of Guile's virtual machine, counted inside it.
 //!
 //! `command-line.scm` takes the place of the module of that name, which the program `guile` loads first, because its
-//! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `contexts.scm` and `count.scm`, which count.
+//! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `count.scm`, which loads the library that counts.
 
+use crate::embedded::{Embedded, embedded};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes the modules that count.
+static COUNTER: Embedded = embedded!("guile-counter.so");
+
+/// Writes the modules and the library that count.
 pub(super) fn prepare(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder.join("ice-9"))?;
     fs::write(folder.join("ice-9/command-line.scm"), include_str!("command-line.scm"))?;
-    fs::write(folder.join("contexts.scm"), include_str!("contexts.scm"))?;
+    fs::write(folder.join("guile-counter.so"), COUNTER.content())?;
     fs::write(folder.join("count.scm"), include_str!("count.scm"))
 }
 

@@ -1,17 +1,20 @@
 //! Programs in Python by functions of their own: bytecode instructions and calls, counted inside the interpreter.
 //!
-//! `sitecustomize.py` is imported by every Python process in whose `PYTHONPATH` its folder is. It counts by
-//! `sys.monitoring` from Python 3.12 on, and by `sys.settrace` from 3.7 on.
+//! `sitecustomize.py` is imported by every Python process in whose `PYTHONPATH` its folder is. It loads the library that
+//! counts by `sys.monitoring` from Python 3.12 on, and by a trace function from 3.7 on.
 
+use crate::embedded::{Embedded, embedded};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 const MODULE: &str = include_str!("sitecustomize.py");
+static COUNTER: Embedded = embedded!("python-counter.so");
 
-/// Writes the module that counts.
+/// Writes the modules that count.
 pub(super) fn prepare(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join("scruple_count.so"), COUNTER.content())?;
     fs::write(folder.join("sitecustomize.py"), MODULE)
 }
 

@@ -1,16 +1,20 @@
 //! Programs in Ruby by methods and blocks of their own: executed lines and calls, counted inside the interpreter.
 //!
-//! `scruple_count.rb` is required by every Ruby process that reads `RUBYOPT`. It counts by `TracePoint`.
+//! `scruple_count.rb` is required by every Ruby process that reads `RUBYOPT`. It loads the library that counts, which
+//! Ruby calls for each event.
 
+use crate::embedded::{Embedded, embedded};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 const LIBRARY: &str = include_str!("scruple_count.rb");
+static COUNTER: Embedded = embedded!("ruby-counter.so");
 
-/// Writes the library that counts.
+/// Writes the libraries that count.
 pub(super) fn prepare(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join("scruple_counter.so"), COUNTER.content())?;
     fs::write(folder.join("scruple_count.rb"), LIBRARY)
 }
 

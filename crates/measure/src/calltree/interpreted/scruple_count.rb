@@ -1,4 +1,5 @@
-# Counts the lines and calls that a Ruby program executes, by calling context.
+# Counts the lines and calls that a Ruby program executes, by calling context. `counter/ruby.c` does that; this file makes
+# Ruby call it, and names the functions.
 #
 # Ruby requires this file before the program, because RUBYOPT names it. Each process writes one file into this file's
 # folder at its end.
@@ -6,119 +7,24 @@
 # What the counted program redefines must not change this: names and digests are made by a process of their own.
 module ScrupleCount
   FOLDER = __dir__
-  # A context: cost, function, edges by function, parent. An edge: the context to which it leads, calls.
-  COST, FUNCTION, EDGES, PARENT = 0, 1, 2, 3
-  TO, CALLS = 0, 1
-  ROOT = [0, nil, {}, nil]
-  CONTEXTS = []
-  # With more contexts than this, recursion leads back to the function's context, whoever calls it: functions that call
-  # each other have as many paths as there are orders of their calls.
-  MOST_BY_CALL = 100_000
-  # A function: its kind, path, line and number, and of methods the class and name.
+  # A function: its kind, path, line, and of methods the class and name.
   FUNCTIONS = []
-  NUMBER = 3
-  # The program may define methods like `hash` for all objects, so keys are what Ruby compares itself: methods by class,
-  # name and line, other code by path and line.
-  METHODS = {}.compare_by_identity
-  BLOCKS = {}
-  FILES = {}
-  STACK = :__scruple_stack
+  # In the order of the library.
+  KINDS = [:method, :block, :top]
   # The program may change both.
   MAIN = $0.dup
   FOLDERS = [File.dirname(MAIN), *$LOAD_PATH].map { |path| File.expand_path(path.to_s) + "/" }
 
   class << self
-    def function(places, line, kind, path, owner = nil, name = nil)
-      places[line] ||= [kind, path, line, FUNCTIONS.size, owner, name].tap { |function| FUNCTIONS << function }
-    end
-
-    def method(trace, path)
-      owner, name = trace.defined_class, trace.method_id
-      places = (METHODS[owner] ||= {})
-      function(places[name] ||= {}, trace.lineno, :method, path, owner, name)
-    end
-
-    def edge_to(parent, function)
-      parent[EDGES][function[NUMBER]] ||= [destination(parent, function), 0]
-    end
-
-    # The context to which a new edge leads. A recursive call leads back to a context that the same function has called,
-    # so that its cost is apart from that of the outer call.
-    def destination(parent, function)
-      kind, number = function[0], function[NUMBER]
-      any_caller = kind == :top || CONTEXTS.size >= MOST_BY_CALL
-      above = parent
-      until above.equal?(ROOT)
-        if above[FUNCTION] == number && (any_caller || above[PARENT][FUNCTION] == parent[FUNCTION])
-          return above
-        end
-        above = above[PARENT]
-      end
-      context = [0, number, {}, parent]
-      CONTEXTS << context
-      context
-    end
-
-    # Each fiber has a stack of its own, and so has each thread.
-    def stack
-      Thread.current[STACK] ||= [[ROOT, nil]]
-    end
-
-    def enter(stack, function, path)
-      parent = stack.last[0]
-      edge = edge_to(parent, function)
-      edge[CALLS] += 1
-      edge[TO][COST] += 1
-      stack << [edge[TO], path]
-    end
-
-    def internal?(path)
-      path.start_with?("<internal:") || path == __FILE__
-    end
-
-    # The context of code outside all methods and blocks: the program's own, or that of a file which it loads.
-    def top(parent, path)
-      edge = edge_to(parent, function(FILES[path] ||= {}, 0, :top, path))
-      edge[CALLS] = 1
-      edge[TO]
-    end
-
-    def count(trace)
-      stack = self.stack
-      case trace.event
-      when :line
-        around, path = stack.last
-        line_path = trace.path
-        unless line_path == path || internal?(line_path)
-          # The first line of a file that is loaded, or of the program itself.
-          around = top(around, line_path)
-          stack[-1] = [around, line_path]
-        end
-        around[COST] += 1
-      when :c_call
-        # What a built-in method calls belongs to who called the built-in method.
-        around = stack.last[0]
-        around[COST] += 1
-        stack << [around, nil]
-      when :call, :b_call
-        path = trace.path
-        if internal?(path)
-          # Part of Ruby itself, like methods that are written in C.
-          stack.last[0][COST] += 1
-          stack << [stack.last[0], path]
-        else
-          called = trace.event == :call ? method(trace, path)
-                                        : function(BLOCKS[path] ||= {}, trace.lineno, :block, path)
-          enter(stack, called, path)
-        end
-      else
-        stack.pop if stack.size > 1
-      end
+    # The number of a function that is new. The library calls this.
+    def describe(kind, path, line, owner, name)
+      FUNCTIONS << [KINDS[kind], path, line, owner, name]
+      FUNCTIONS.size - 1
     end
 
     # Each function as its kind, path, line and, of a method, its name with its class.
     def functions
-      FUNCTIONS.map { |kind, path, line, _, owner, name| [kind, path, line, name && "#{class_name(owner)}#{name}"] }
+      FUNCTIONS.map { |kind, path, line, owner, name| [kind, path, line, name && "#{class_name(owner)}#{name}"] }
     end
 
     def class_name(of)
@@ -134,33 +40,19 @@ module ScrupleCount
     def start
       File.write(running, "")
       at_exit { write }
-      @trace = TracePoint.new(:line, :call, :return, :b_call, :b_return, :c_call, :c_return) { |trace| count(trace) }
-      @trace.enable
+      start_counting(__FILE__)
     end
 
     def forked
-      [ROOT, *CONTEXTS].each do |context|
-        context[COST] = 0
-        context[EDGES].each_value { |edge| edge[CALLS] = 0 }
-      end
+      clear_counts
       File.write(running, "")
     end
 
     def write
-      @trace.disable
-      number = {}.compare_by_identity
-      CONTEXTS.each_with_index { |context, index| number[context] = index + 1 }
+      stop_counting
       path = File.join(FOLDER, "#{Process.pid}.calls")
-      File.open("#{path}.new", "w") do |file|
-        file.write("scruple-calls 2 0 #{CONTEXTS.size < MOST_BY_CALL ? 1 : 0}\n", names)
-        CONTEXTS.each do |context|
-          file.write("c\t#{number[context[PARENT]] || 0}\t#{context[FUNCTION]}\t#{context[COST]}\n")
-        end
-        [ROOT, *CONTEXTS].each_with_index do |context, from|
-          context[EDGES].each_value { |to, calls| file.write("e\t#{from}\t#{number[to]}\t#{calls}\n") }
-        end
-        file.write("end\n")
-      end
+      File.write("#{path}.new", "scruple-calls 2 0 #{folds_by_call? ? 1 : 0}\n#{names}")
+      return unless append_counts("#{path}.new")
       File.rename("#{path}.new", path)
       File.delete(running)
     end
@@ -264,6 +156,7 @@ if $0 == __FILE__
   names = ScrupleNames.new(main, folders)
   functions.each { |function| $stdout.write(names.line(*function)) }
 elsif RUBY_ENGINE == "ruby" && Process.respond_to?(:_fork)
+  require_relative "scruple_counter.so"
   Process.singleton_class.prepend(ScrupleCount::Forks)
   ScrupleCount.start
 end

@@ -1,0 +1,108 @@
+/* Counts the instructions of Guile's virtual machine and the calls of a program: an extension, which contexts.scm loads. It
+ * declares what it needs of Guile's interface itself, because Guile's headers are often not installed. */
+#include "contexts.h"
+#include <stdlib.h>
+
+typedef uintptr_t value;
+
+extern value scm_c_define_gsubr(const char *, int, int, int, value (*)()) WEAK;
+extern value scm_frame_instruction_pointer(value) WEAK, scm_frame_address(value) WEAK;
+extern value scm_call_1(value, value) WEAK, scm_car(value) WEAK, scm_cdr(value) WEAK;
+extern value scm_from_uint64(uint64_t) WEAK;
+extern uint64_t scm_to_uint64(value) WEAK;
+extern char *scm_to_locale_string(value) WEAK;
+extern value scm_gc_protect_object(value) WEAK, scm_gc_disable(void) WEAK, scm_gc_enable(void) WEAK;
+
+enum { TRUE = 0x404, FALSE = 0x4 };
+
+/* Of each instruction, the procedure and whether it is the procedure's first one. Addresses are small numbers of Guile, which
+ * are values that can be compared. */
+struct known {
+    value instruction;
+    uint32_t procedure;
+    bool begins;
+};
+
+static struct known *known;
+static size_t known_count, known_capacity;
+static value describe;
+/* An entry is of a frame: `of` is its address. */
+static struct stack stack;
+
+static struct known *place_of(value instruction) {
+    size_t at = (instruction * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (known_capacity - 1);
+    while (known[at].instruction && known[at].instruction != instruction) at = (at + 1) & (known_capacity - 1);
+    return &known[at];
+}
+
+/* `describe` gives the number of the procedure and the address of its first instruction. Collections are disabled
+ * meanwhile: with them, programs fail with values of a wrong type just after calls, presumably because the collector does
+ * not see the values that a call has just returned. */
+static struct known *look_up(value instruction) {
+    if (known_count * 2 >= known_capacity) {
+        struct known *old = known;
+        size_t capacity = known_capacity;
+        known_capacity = capacity ? capacity * 2 : 16384;
+        known = calloc(known_capacity, sizeof *known);
+        if (!known) abort();
+        for (size_t at = 0; at < capacity; at++)
+            if (old[at].instruction) *place_of(old[at].instruction) = old[at];
+        free(old);
+    }
+    struct known *found = place_of(instruction);
+    if (found->instruction) return found;
+    scm_gc_disable();
+    value procedure = scm_call_1(describe, instruction);
+    uint32_t number = scm_to_uint64(scm_car(procedure));
+    bool begins = scm_cdr(procedure) == instruction;
+    scm_gc_enable();
+    known_count++;
+    *found = (struct known){instruction, number, begins};
+    return found;
+}
+
+/* A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of
+ * procedures, or into a continuation, the frames that no longer exist are left, and the executing one is entered without a
+ * call. */
+static value count(value frame) {
+    const struct known *at = look_up(scm_frame_instruction_pointer(frame));
+    const void *address = (const void *)scm_frame_address(frame);
+    while (stack.length && (intptr_t)top_of(&stack)->of > (intptr_t)address) stack.length--;
+    const struct entry *top = top_of(&stack);
+    bool is_same = top && top->of == address;
+    if (!is_same || at->begins || contexts[top->context].function != at->procedure) {
+        struct edge *edge = edge_to(top ? top->context : ROOT, at->procedure, false);
+        if (is_same) stack.length--;
+        edge->calls += at->begins;
+        push(&stack, address, edge->to);
+    }
+    contexts[top_of(&stack)->context].cost++;
+    return FALSE;
+}
+
+static value start(value function) {
+    describe = scm_gc_protect_object(function);
+    return FALSE;
+}
+
+static value clear(void) {
+    clear_counts();
+    return FALSE;
+}
+
+static value has_folded_by_call(void) { return folds_by_call() ? TRUE : FALSE; }
+
+static value append(value path) {
+    char *name = scm_to_locale_string(path);
+    bool done = append_counts(name);
+    free(name);
+    return done ? TRUE : FALSE;
+}
+
+EXPORT void scruple_init_counter(void) {
+    scm_c_define_gsubr("count!", 1, 0, 0, count);
+    scm_c_define_gsubr("describe-by!", 1, 0, 0, start);
+    scm_c_define_gsubr("clear-counts!", 0, 0, 0, clear);
+    scm_c_define_gsubr("folds-by-call?", 0, 0, 0, has_folded_by_call);
+    scm_c_define_gsubr("append-counts", 1, 0, 0, append);
+}
