@@ -12,12 +12,48 @@ import argparse
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 from run import programs
+
+# Name, interpreter, text, what replaces @N@ for about a second of work.
+SCRIPTS = [
+    ("Python, short calls", "python3", """def leaf(n): return n * 31 % 65537
+def work(n):
+    s = 1
+    for i in range(n): s += leaf(i + s)
+    return s
+for i in range(@N@): work(100)""", 140_000),
+    ("Python, a dictionary", "python3", """d = {}
+for i in range(@N@): d[i * 7919 % 50021] = d.get(i * 7919 % 50021, 0) + i""", 5_500_000),
+    ("Ruby, blocks and calls", "ruby", """def leaf(n) = n * 31 % 65537
+def work(n) = n.times.sum { |i| leaf(i) }
+@N@.times { work(100) }""", 130_000),
+    ("Ruby, arithmetic", "ruby", """i = 0
+s = 1
+while i < @N@
+  s = s * 31 % 65537 + i
+  i += 1
+end""", 45_000_000),
+]
+
+
+def scripts(folder, tenths):
+    """Name and command line of scripts whose functions the interpreter counts as well."""
+    found = {}
+    for number, (name, interpreter, text, amount) in enumerate(SCRIPTS):
+        asks = {"python3": ["-c", "import sys; print(sys.executable)"], "ruby": ["-e", "puts RbConfig.ruby"]}
+        if not shutil.which(interpreter):
+            continue
+        path = subprocess.run([interpreter, *asks[interpreter]], stdout=subprocess.PIPE, text=True).stdout.strip()
+        script = folder / f"script{number}"
+        script.write_text(text.replace("@N@", str(amount * tenths // 10)))
+        found[name] = [path, str(script)]
+    return found
 
 
 def run(words, folder):
@@ -46,7 +82,8 @@ def main():
         sides = []
         for side, tenths in (("a", 10), ("b", 10 if options.same else 11)):
             (folder / side).mkdir()
-            sides.append(programs(folder / side, 10, options.long * tenths))
+            words = programs(folder / side, 10, options.long * tenths)
+            sides.append({**words, **scripts(folder / side, options.long * tenths // 2)})
         empty.mkdir()
         for name in sides[0]:
             if options.only and options.only != name:
