@@ -174,8 +174,8 @@ fn two_builds_are_compared_case_by_case() {
 
     ‘zoo/ant @new’ takes 14.3 % more wall time than ‘zoo/ant @old’ (97.5 % sure: +14.3 % to +14.3 %, 6
     processes).
-    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: 0.00 % to 0.00
-    %, 6 processes).
+    ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: 0.00 % to
+    0.00 %, 6 processes).
     ");
 }
 

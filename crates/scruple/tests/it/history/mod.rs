@@ -114,11 +114,11 @@ fn finished_work_is_not_repeated_and_a_longer_range_adds_to_it() {
     assert_eq!(recorded.readings("version 1", "time.wall").len(), 3);
     assert_eq!(recorded.readings("version 3", "time.wall").len(), 6);
     assert_eq!(recorded.readings("version 5", "time.wall").len(), 3);
-    // A range that ends at an earlier commit hides later versions. Their readings stay in the store, and no remark
-    // calls the range rewritten.
+    // A range that ends at an earlier commit hides later versions. Their readings stay in the store, and the remark does
+    // not call the range rewritten.
     let (_, recorded) = take(&commits[1]);
     assert_eq!(recorded.states(), ["built"; 2]);
-    assert_eq!(recorded.remarks(), [""; 0]);
+    assert_eq!(recorded.remarks(), ["range-replaced"]);
     let (builds, recorded) = take("HEAD");
     assert_eq!((builds, recorded.states().len(), recorded.count("time.wall")), (6, 6, 24));
 }
