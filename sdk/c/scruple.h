@@ -1675,6 +1675,18 @@ static void scruple_announce_counters(void)
                     between);
 }
 
+/* The kernel's number of this thread, which is the last part of a link; 0 if the kernel does not tell. */
+static unsigned long scruple_own_thread(void)
+{
+    char link[64];
+    const ssize_t length = readlink("/proc/thread-self", link, sizeof link - 1);
+    const char *last;
+    if (length <= 0) return 0;
+    link[length] = 0;
+    last = strrchr(link, '/');
+    return last ? strtoul(last + 1, NULL, 10) : 0;
+}
+
 static void scruple_put_times(uint64_t iterations, uint64_t wall, uint64_t cpu)
 {
     scruple_put(&scruple_reply, "\"iterations\":%llu,\"time.wall\":%llu,\"time.cpu\":%llu",
@@ -1713,6 +1725,8 @@ static void scruple_put_whole(const struct scruple_asked *a, const struct scrupl
             scruple_put(&scruple_reply, "}");
         }
         scruple_put(&scruple_reply, "]");
+    } else if (scruple_own_thread()) {
+        scruple_put(&scruple_reply, ",\"thread\":%lu", scruple_own_thread());
     }
     scruple_put(&scruple_reply, "}");
 }

@@ -113,6 +113,24 @@ def least(program, word, tries=15):
     return min(entry.get("time.cpu", entry["time.wall"]) for entry in entries)
 
 
+def the_thread_that_runs_a_batch_is_named(argv, cases, _hello):
+    with Program(argv) as program:
+        word = f"{find(cases, 'linear')['id']}:c:20000"
+        thread = program.ask(f"block {word}")["block"][0].get("thread")
+        if thread is None:
+            return
+        assert type(thread) is int, f"the thread is {thread!r}"
+        record = Path(f"/proc/{program.process.pid}/task/{thread}/schedstat")
+        assert record.exists(), f"the program has no thread {thread}"
+        before = int(record.read_text().split()[0])
+        entry = program.ask(f"block {word}")["block"][0]
+        ran = int(record.read_text().split()[0]) - before
+        if "thread" not in entry:  # A runtime may move what it runs from thread to thread.
+            return
+        assert entry["thread"] == thread, f"thread {thread} ran a batch, and then {entry['thread']}"
+        assert ran >= 0.9 * entry["time.cpu"], f"thread {thread} ran for {ran} ns, the batch for {entry['time.cpu']} ns"
+
+
 def the_loop_is_not_hoisted(argv, cases, _hello):
     with Program(argv) as program:
         case = find(cases, "linear")["id"]
@@ -220,7 +238,7 @@ def one_variable_alone_is_refused(argv, _cases, _hello):
 
 CHECKS = [same_ids_in_every_process, every_field_has_its_type,
           example_cases_arrive_as_declared, hello_is_complete, announced_counters_are_reported,
-          the_kind_of_timing_is_reported,
-          the_loop_is_not_hoisted, the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
+          the_kind_of_timing_is_reported, the_thread_that_runs_a_batch_is_named, the_loop_is_not_hoisted,
+          the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
           known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_names_the_command,
           started_by_hand_it_executes_scruple, one_variable_alone_is_refused]

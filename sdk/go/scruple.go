@@ -452,6 +452,8 @@ func (t *batch) run(r reply) {
 	}
 	if t.threads > 1 {
 		r["threads"] = threads
+	} else if !t.c.Roaming {
+		r["thread"] = syscall.Gettid()
 	}
 	r["id"], r["kind"], r["iterations"], r["time.wall"], r[key] = t.c.ID, t.kind, t.n*t.threads, end-start, cpu
 	r["alloc.bytes"], r["alloc.count"] = after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs

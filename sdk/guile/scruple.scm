@@ -204,13 +204,19 @@
         ("alloc.bytes" . ,(rise 'heap-total-allocated)) ("gc.count" . ,(rise 'gc-times))
         ("gc.time" . ,(rise 'gc-time-taken))
         ,@(if (= threads 1)
-              '()
+              (own-thread)
               `(("threads" . ,(list->vector
                                (map (match-lambda*
                                       (((start end cpu _) waited)
                                        `(("iterations" . ,n) ("time.wall" . ,(- end start)) ("time.cpu" . ,cpu)
                                          ,@(if (nan? waited) '() `(("waited" . ,waited))))))
                                     results (vector->list waits))))))))))
+
+;; The kernel's number of this thread, as part of an entry; nothing if the kernel does not tell.
+(define (own-thread)
+  (match (false-if-exception (string->number (basename (readlink "/proc/thread-self"))))
+    (#f '())
+    (number `(("thread" . ,number)))))
 
 ;; How long this thread was ready but waited for a core so far, in ns; not a number if the kernel does not tell.
 (define (waited-so-far)

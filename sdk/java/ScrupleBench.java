@@ -424,21 +424,21 @@ public final class ScrupleBench {
             field(text, "time.cpu", cpu);
             field(text, "alloc.bytes", bytes);
         }
+        field(text, "thread", c.elsewhere || threads > 1 ? -1 : ScrupleLoops.ownThread());
         for (int i = 0; threads > 1 && i < threads; i++) {
             ScrupleLoops.Lane lane = lanes[i];
             text.append(i == 0 ? ",\"threads\":[{" : ",{").append("\"iterations\":").append(n);
             field(text, "time.wall", lane.end - lane.start);
             field(text, "time.cpu", lane.cpu);
-            if (lane.waited >= 0) {
-                field(text, "waited", lane.waited);
-            }
+            field(text, "waited", lane.waited);
             text.append(i == threads - 1 ? "}]" : "}");
         }
         text.append('}');
     }
 
+    /** A number that is not known is below zero, and left out. */
     private static void field(StringBuilder text, String key, long value) {
-        text.append(",\"").append(key).append("\":").append(value);
+        text.append(value < 0 ? "" : ",\"" + key + "\":" + value);
     }
 
     private static long collections() {

@@ -218,6 +218,15 @@ final class ScrupleLoops {
         }
     }
 
+    /** The kernel's number of this thread; -1 if the kernel does not tell. */
+    static long ownThread() {
+        try {
+            return Long.parseLong(Files.readSymbolicLink(Path.of("/proc/thread-self")).getFileName().toString());
+        } catch (IOException | RuntimeException e) {
+            return -1;
+        }
+    }
+
     /** How long this thread was ready but waited for a core so far, in ns; -1 if the kernel does not tell. */
     private static long waitedSoFar() {
         try {

@@ -227,7 +227,7 @@ function entry(c, kind, n, lanes) {
   const cpu = lanes.cpu ?? sum('cpu')
   const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu), timing: c.timing }
   if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
-  if (lanes.length === 1) e.witness = lanes[0].witness
+  if (lanes.length === 1) Object.assign(e, { witness: lanes[0].witness, thread: ownThreadCpu ? process.pid : undefined })
   if (lanes.length > 1) {
     e.threads = lanes.map(l => ({
       iterations: n, 'time.wall': l.end - l.start, 'time.cpu': ownThreadCpu ? Math.round(l.cpu) : undefined,

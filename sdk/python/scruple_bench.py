@@ -399,6 +399,8 @@ class _Server:
         if threads > 1:
             entry["threads"] = [{"iterations": iterations, "time.wall": end - start, "time.cpu": cpu}
                                 for start, end, cpu, _ in times]
+        else:
+            entry["thread"] = threading.get_native_id()
         return entry, lost
 
     def run_threads(self, loops):

@@ -266,6 +266,8 @@ pub struct BatchReply {
     /// The part of each thread, where there are several threads.
     #[serde(default)]
     pub threads: Vec<ThreadReply>,
+    /// The kernel's number of the thread that ran a batch of one thread.
+    pub thread: Option<u32>,
     /// All other readings of the whole batch, by key.
     #[serde(flatten)]
     pub readings: SortedMap<String, LooseNumber>,

@@ -326,12 +326,6 @@ impl BenchProgram {
         thread_activity::ready_threads(self.child.id()).is_some_and(|ready| !ready.is_empty())
     }
 
-    /// How long the program's threads have waited for a core so far, in nanoseconds; `None` where the kernel does not
-    /// report it.
-    pub fn waited(&self) -> Option<u64> {
-        scheduler_waits::waited(self.child.id())
-    }
-
     /// The scheduler's record of the program's threads; `None` where the kernel keeps none.
     pub fn threads(&self) -> Option<Threads> {
         scheduler_waits::threads(self.child.id())

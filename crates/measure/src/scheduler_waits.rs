@@ -54,6 +54,13 @@ impl Threads {
         ThreadTimes { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
     }
 
+    /// How long one thread was ready but waited for a core since an earlier reading, in nanoseconds; `None` if it is
+    /// not among the threads.
+    pub fn waited_since(&self, before: &Threads, thread: u32) -> Option<u64> {
+        let then = before.0.get(&thread).map_or(0, |then| then.waited);
+        self.0.get(&thread).map(|now| now.waited.saturating_sub(then))
+    }
+
     /// The thread that ran most since an earlier reading; `None` if none ran.
     pub(crate) fn busiest_since(&self, before: &Threads) -> Option<u32> {
         let ran = |thread: &u32| self.ran_since(before, *thread);
@@ -90,12 +97,6 @@ fn record(path: &Path) -> Option<Thread> {
     Some(Thread { ran: fields.next()?.ok()?, waited: fields.next()?.ok()? })
 }
 
-/// How long the living threads of a process were ready but waited for a core, in nanoseconds; `None` if the kernel
-/// does not record it.
-pub(crate) fn waited(process: u32) -> Option<u64> {
-    threads(process).map(|threads| threads.0.values().map(|thread| thread.waited).sum())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_has_not_waited() {
-        assert_eq!(waited(u32::MAX), None);
+    fn a_process_that_is_gone_has_no_threads() {
+        assert!(threads(u32::MAX).is_none());
     }
 
     #[test]
@@ -125,6 +126,8 @@ mod tests {
             ThreadTimes { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
         );
         assert_eq!((after.busiest_since(&before), after.busiest_since(&after)), (Some(2), None));
+        let waited = [1, 4, 5].map(|thread| after.waited_since(&before, thread));
+        assert_eq!(waited, [Some(5), Some(60), None]);
     }
 
     #[test]

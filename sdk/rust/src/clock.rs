@@ -54,6 +54,11 @@ pub fn thread_cpu() -> Option<u64> {
     system::read(1)
 }
 
+/// The kernel's number of the calling thread, if the kernel reports it.
+pub fn own_thread() -> Option<u64> {
+    std::fs::read_link("/proc/thread-self").ok()?.file_name()?.to_str()?.parse().ok()
+}
+
 /// How long the calling thread was ready but waited for a core so far, if the kernel reports it. Allocates nothing, since
 /// allocations are counted meanwhile.
 fn waited_so_far() -> Option<u64> {

@@ -455,6 +455,9 @@ fn whole_entry(batch: &Batch, measured: &Measured, iterations: u64) -> Object {
     let (wall, cpu) = whole_times(&measured.spans);
     let kind = if batch.kind == Kind::Case { "c" } else { "t" };
     let entry = Object::default().integer("id", batch.id as u64).text("kind", kind);
-    let entry = times(entry, iterations, wall, cpu);
+    let mut entry = times(entry, iterations, wall, cpu);
+    if let (1, Some(thread)) = (measured.spans.len(), clock::own_thread()) {
+        entry = entry.integer("thread", thread);
+    }
     heap::tell(entry, &measured.before, &measured.after)
 }

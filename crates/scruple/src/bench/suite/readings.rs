@@ -13,6 +13,7 @@ use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::subject::Parameter;
 use scruple_core::unit::{Unit, parse_quantity};
+use scruple_measure::scheduler_waits::Threads;
 
 /// Returns the readings of one batch: times for one iteration, the number of iterations, and the other readings of the
 /// case.
@@ -55,6 +56,24 @@ pub(crate) fn readings_of_tare(
     let additions = of(ADDITIONS, Unit::Count, core.additions, "independent additions");
     let waited = of(WAITED, Unit::Ratio, waited, "the kernel's scheduler");
     [witness, beside, cycle, additions, waited].into_iter().flatten().collect()
+}
+
+/// Returns how long the thread that ran the batches of a block waited for a core, in nanoseconds, by the scheduler's
+/// records before and after the block. It is the thread that the program names. What its other threads waited, those of
+/// a collector or of work in the background, did not hold up the batches. Where the thread slept for most of the time, other
+/// threads did the work: the one that ran most stands for them, as it does where no thread is named.
+pub(super) fn waited_of_one(replies: &[BatchReply], before: &Threads, after: &Threads) -> f64 {
+    let busiest = after.since(before).busiest_waited as f64;
+    let total = |key| replies.iter().map(|reply| reply.reading(key)).sum::<Option<f64>>();
+    let waits = replies.iter().map(|reply| after.waited_since(before, reply.thread?));
+    let named = waits.collect::<Option<Vec<_>>>().and_then(|waits| waits.into_iter().max());
+    let (Some(waited), Some(wall), Some(cpu)) = (named, total("time.wall"), total("time.cpu")) else {
+        return busiest;
+    };
+    // The thread may also have waited outside of the timed parts. In these it waited only while it did not run.
+    let idle = (wall - cpu).max(0.0);
+    let waited = (waited as f64).min(idle);
+    if idle - waited > wall / 2.0 { waited.max(busiest) } else { waited }
 }
 
 /// Returns how long threads of a block waited for a core, in nanoseconds; `None` for cases of one thread.
@@ -153,5 +172,29 @@ fn bound(unit: &Unit, declared: &Parameter, least: bool) -> Result<Bound, String
                 .map_err(|_| format!("‘{text}’ is not a change such as +5%")),
             None => parse_quantity(text, unit).map(absolute),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A batch that thread 2 ran, with this processor time of 1000 ns.
+    fn batch(ran: u64, thread: &str) -> BatchReply {
+        let line =
+            format!(r#"{{"id":0,"kind":"c","iterations":1,"time.wall":1000,"time.cpu":{ran}{thread}}}"#);
+        serde_json::from_str(&line).expect("a batch")
+    }
+
+    #[test]
+    fn only_the_thread_that_ran_the_batch_counts_as_waiting() {
+        // Thread 1 works in the background, and ran and waited more than thread 2, which ran the batch.
+        let before = Threads::of([(1, 100, 100), (2, 100, 100)]);
+        let after = Threads::of([(1, 4100, 5100), (2, 1080, 130)]);
+        let waited = |ran, thread| waited_of_one(&[batch(ran, thread)], &before, &after);
+        assert_eq!(waited(960, r#","thread":2"#), 30.0);
+        assert_eq!(waited(990, r#","thread":2"#), 10.0, "the rest was outside of the timed part");
+        assert_eq!(waited(5, r#","thread":2"#), 5000.0, "it slept while another worked");
+        assert_eq!((waited(960, ""), waited(960, r#","thread":9"#)), (5000.0, 5000.0), "no such thread");
     }
 }

@@ -318,7 +318,7 @@ impl TimingPass<'_> {
         }
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
         let watched = may_wait(weighed) && !weighed.has_threads();
-        let before = if watched { program.waited() } else { None };
+        let before = if watched { program.threads() } else { None };
         let mut replies = match run_threaded_block(self.programs, weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
@@ -327,7 +327,7 @@ impl TimingPass<'_> {
             }
         };
         let by_scheduler =
-            before.zip(program.waited()).map(|(before, after)| after.saturating_sub(before) as f64);
+            before.and_then(|before| Some(readings::waited_of_one(&replies, &before, &program.threads()?)));
         // A program with a witness of its own needs no other.
         let has_witness = replies.iter().any(|reply| reply.reading("witness").is_some());
         let beside = if has_witness { None } else { self.neighbours.after_block(program) };

@@ -2,7 +2,7 @@
 {-# LANGUAGE CPP #-}
 
 -- | A barrier that opens when all threads have a core at the same time, so that none starts late.
-module Scruple.Bench.Barrier (Barrier, newBarrier, meet, waiting) where
+module Scruple.Bench.Barrier (Barrier, newBarrier, meet, ownThread, waiting) where
 
 import Control.Concurrent (yield)
 import Control.Monad
@@ -13,12 +13,13 @@ import Foreign.C.Types (CInt (..))
 import GHC.Clock (getMonotonicTimeNSec)
 #ifdef linux_HOST_OS
 import Data.Bits (clearBit, finiteBitSize)
-import Foreign.C.String (peekCAStringLen, withCString)
+import Foreign.C.String (CString, peekCAStringLen, withCString)
 import Foreign.C.Types (CSize (..), CULong (..))
 import Foreign.Marshal.Alloc (allocaBytes)
 import Foreign.Marshal.Array (allocaArray, peekArray, pokeArray)
 import Foreign.Ptr (Ptr, castPtr)
 import System.Posix.Internals (c_close, c_open, c_read)
+import System.Posix.Types (CSsize (..))
 #endif
 
 -- | How many threads have come; the call, a number and how many threads have answered it, or 'open'; and the cores on
@@ -143,7 +144,21 @@ waitedSoFar = withCString "/proc/thread-self/schedstat" $ \path -> allocaBytes 6
     _ -> Nothing
 
 foreign import ccall unsafe "pthread_self" c_pthread_self :: IO CULong
+
+-- | The kernel's number of this thread of the system, which is the last part of a link.
+ownThread :: IO (Maybe Int)
+ownThread = withCString "/proc/thread-self" $ \path -> allocaBytes 64 $ \text -> do
+  size <- c_readlink path text 64
+  told <- peekCAStringLen (text, max 0 (fromIntegral size))
+  return $ case reads (reverse (takeWhile (/= '/') (reverse told))) of
+    [(number, "")] -> Just number
+    _ -> Nothing
+
+foreign import ccall unsafe "readlink" c_readlink :: CString -> CString -> CSize -> IO CSsize
 #else
+ownThread :: IO (Maybe Int)
+ownThread = return Nothing
+
 own _ _ = return (-1)
 
 waiting :: IO a -> IO (a, Maybe Int)

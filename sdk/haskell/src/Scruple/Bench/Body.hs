@@ -358,7 +358,9 @@ oneThread Body { bodyTiming = told, bodyMake = make, bodyFree = free, bodyLoop =
     timing <- case told of
       Known _ -> return []
       Found act -> (\t -> [("timing", JStr (timingWord t))]) <$> act
-    return (Batch (entry n r ++ [("witness", JInt slowest)] ++ timing ++ gaugeEntries a b) (missed a b))
+    -- The runtime moved this thread where it has no CPU time: then no thread of the system ran the batch alone.
+    number <- if isJust (cpuTime r) then ownThread else return Nothing
+    return (Batch (entry n r ++ [("thread", JInt t) | Just t <- [number]] ++ [("witness", JInt slowest)] ++ timing ++ gaugeEntries a b) (missed a b))
 
 threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
 threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =
