@@ -12,9 +12,13 @@ struct context *contexts = &root;
 static size_t context_count = 1, context_capacity = 1;
 static struct edge *edges;
 static size_t edge_count, edge_capacity;
-/* A hash table of indices into `edges`, each increased by one; its size is a power of two. */
-static uint32_t *places;
-static size_t place_count;
+/* The indices of edges, by the context from which they lead, increased by one, and the function. */
+static struct numbers edge_numbers;
+
+struct numbered {
+    struct key key;
+    uint32_t number;
+};
 
 void *grown(void *block, size_t bytes) {
     void *larger = realloc(block, bytes);
@@ -22,15 +26,43 @@ void *grown(void *block, size_t bytes) {
     return larger;
 }
 
-static inline size_t hash(uint32_t from, uint32_t function) {
-    uint64_t both = ((uint64_t)from << 32 | function) * UINT64_C(0x9E3779B97F4A7C15);
-    return both >> 32;
+static inline size_t mixed(uint64_t word) {
+    word *= UINT64_C(0x9E3779B97F4A7C15);
+    return word ^ word >> 32;
 }
 
-static void place(uint32_t number) {
-    size_t at = hash(edges[number].from, edges[number].function);
-    while (places[at & (place_count - 1)]) at++;
-    places[at & (place_count - 1)] = number + 1;
+/* Where a key stands, or may be put. */
+static struct numbered *place_of(const struct numbers *numbers, struct key key) {
+    for (size_t at = mixed(mixed(mixed(key.first) ^ key.second) ^ key.third);; at++) {
+        struct numbered *entry = &numbers->entries[at & (numbers->capacity - 1)];
+        bool is_same =
+            entry->key.first == key.first && entry->key.second == key.second && entry->key.third == key.third;
+        if (is_same || !entry->key.first) return entry;
+    }
+}
+
+uint32_t number_for(const struct numbers *numbers, struct key key) {
+    if (!numbers->capacity) return NONE;
+    const struct numbered *entry = place_of(numbers, key);
+    return entry->key.first ? entry->number : NONE;
+}
+
+void set_number(struct numbers *numbers, struct key key, uint32_t number) {
+    if (numbers->count * 2 >= numbers->capacity) {
+        struct numbers larger = {.capacity = numbers->capacity ? numbers->capacity * 2 : 1024};
+        larger.entries = calloc(larger.capacity, sizeof *larger.entries);
+        if (!larger.entries) abort();
+        for (size_t at = 0; at < numbers->capacity; at++) {
+            struct numbered entry = numbers->entries[at];
+            if (entry.key.first) *place_of(&larger, entry.key) = entry;
+        }
+        larger.count = numbers->count;
+        free(numbers->entries);
+        *numbers = larger;
+    }
+    struct numbered *entry = place_of(numbers, key);
+    numbers->count += !entry->key.first;
+    *entry = (struct numbered){key, number};
 }
 
 bool folds_by_call(void) { return context_count - 1 < MOST_BY_CALL; }
@@ -53,22 +85,16 @@ static uint32_t destination(uint32_t from, uint32_t function, bool any_caller) {
 }
 
 struct edge *edge_to(uint32_t from, uint32_t function, bool any_caller) {
-    for (size_t at = hash(from, function); place_count && places[at & (place_count - 1)]; at++) {
-        struct edge *edge = &edges[places[at & (place_count - 1)] - 1];
-        if (edge->from == from && edge->function == function) return edge;
-    }
+    struct key key = {(uintptr_t)from + 1, function, 0};
+    uint32_t known = number_for(&edge_numbers, key);
+    if (known != NONE) return &edges[known];
     if (edge_count == edge_capacity) {
         edge_capacity = edge_capacity * 2 + 256;
         edges = grown(edges, edge_capacity * sizeof *edges);
-        free(places);
-        place_count = edge_capacity <= 256 ? 1024 : place_count * 4;
-        places = calloc(place_count, sizeof *places);
-        if (!places) abort();
-        for (uint32_t number = 0; number < edge_count; number++) place(number);
     }
     uint32_t to = destination(from, function, any_caller);
-    edges[edge_count] = (struct edge){.from = from, .function = function, .to = to};
-    place(edge_count);
+    edges[edge_count] = (struct edge){.from = from, .to = to};
+    set_number(&edge_numbers, key, edge_count);
     return &edges[edge_count++];
 }
 

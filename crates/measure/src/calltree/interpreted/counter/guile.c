@@ -15,65 +15,44 @@ extern value scm_gc_protect_object(value) WEAK, scm_gc_disable(void) WEAK, scm_g
 
 enum { TRUE = 0x404, FALSE = 0x4 };
 
-/* Of each instruction, the procedure and whether it is the procedure's first one. Addresses are small numbers of Guile, which
- * are values that can be compared. */
-struct known {
-    value instruction;
-    uint32_t procedure;
-    bool begins;
-};
-
-static struct known *known;
-static size_t known_count, known_capacity;
+/* Of each instruction, twice the number of the procedure, and 1 more if it is the procedure's first one. Addresses are
+ * small numbers of Guile, which are values that can be compared. */
+static struct numbers instructions;
 static value describe;
 /* An entry is of a frame: `of` is its address. */
 static struct stack stack;
 
-static struct known *place_of(value instruction) {
-    size_t at = (instruction * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (known_capacity - 1);
-    while (known[at].instruction && known[at].instruction != instruction) at = (at + 1) & (known_capacity - 1);
-    return &known[at];
-}
-
 /* `describe` gives the number of the procedure and the address of its first instruction. Collections are disabled
  * meanwhile: with them, programs fail with values of a wrong type just after calls, presumably because the collector does
  * not see the values that a call has just returned. */
-static struct known *look_up(value instruction) {
-    if (known_count * 2 >= known_capacity) {
-        struct known *old = known;
-        size_t capacity = known_capacity;
-        known_capacity = capacity ? capacity * 2 : 16384;
-        known = calloc(known_capacity, sizeof *known);
-        if (!known) abort();
-        for (size_t at = 0; at < capacity; at++)
-            if (old[at].instruction) *place_of(old[at].instruction) = old[at];
-        free(old);
-    }
-    struct known *found = place_of(instruction);
-    if (found->instruction) return found;
+static uint32_t look_up(value instruction) {
+    struct key key = {instruction, 0, 0};
+    uint32_t known = number_for(&instructions, key);
+    if (known != NONE) return known;
     scm_gc_disable();
     value procedure = scm_call_1(describe, instruction);
     uint32_t number = scm_to_uint64(scm_car(procedure));
     bool begins = scm_cdr(procedure) == instruction;
     scm_gc_enable();
-    known_count++;
-    *found = (struct known){instruction, number, begins};
-    return found;
+    known = number << 1 | begins;
+    set_number(&instructions, key, known);
+    return known;
 }
 
 /* A tail call replaces the procedure of a frame, and is a call by the procedure that was there. After a jump out of
  * procedures, or into a continuation, the frames that no longer exist are left, and the executing one is entered without a
  * call. */
 static value count(value frame) {
-    const struct known *at = look_up(scm_frame_instruction_pointer(frame));
+    uint32_t known = look_up(scm_frame_instruction_pointer(frame)), procedure = known >> 1;
+    bool begins = known & 1;
     const void *address = (const void *)scm_frame_address(frame);
     while (stack.length && (intptr_t)top_of(&stack)->of > (intptr_t)address) stack.length--;
     const struct entry *top = top_of(&stack);
     bool is_same = top && top->of == address;
-    if (!is_same || at->begins || contexts[top->context].function != at->procedure) {
-        struct edge *edge = edge_to(top ? top->context : ROOT, at->procedure, false);
+    if (!is_same || begins || contexts[top->context].function != procedure) {
+        struct edge *edge = edge_to(top ? top->context : ROOT, procedure, false);
         if (is_same) stack.length--;
-        edge->calls += at->begins;
+        edge->calls += begins;
         push(&stack, address, edge->to);
     }
     contexts[top_of(&stack)->context].cost++;

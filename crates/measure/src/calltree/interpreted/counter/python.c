@@ -123,13 +123,16 @@ static void enter(struct stack *stack, const void *of, uint32_t function) {
     push(stack, of, edge->to);
 }
 
-/* What was running before the counting began was never entered. */
+/* The innermost entry of an object. What was running before the counting began has none. */
+static struct entry *entry_of(const struct stack *stack, const void *of) {
+    for (size_t at = stack->length; at-- > 0;)
+        if (stack->entries[at].of == of) return &stack->entries[at];
+    return NULL;
+}
+
 static void leave(struct stack *stack, const void *of) {
-    for (size_t at = stack->length; at-- > 0;) {
-        if (stack->entries[at].of != of) continue;
-        stack->length = at;
-        return;
-    }
+    const struct entry *entry = entry_of(stack, of);
+    if (entry) stack->length = entry - stack->entries;
 }
 
 static void call_of_frame(object *frame) {
@@ -146,13 +149,8 @@ static void call_of_frame(object *frame) {
 static int trace(object *self, object *frame, int what, object *argument) {
     (void)self, (void)argument;
     if (what == OPCODE) {
-        struct stack *stack = stack_of_thread();
-        size_t at = stack->length;
-        while (at-- > 0) {
-            if (stack->entries[at].of != frame) continue;
-            contexts[stack->entries[at].context].cost++;
-            break;
-        }
+        const struct entry *entry = entry_of(stack_of_thread(), frame);
+        if (entry) contexts[entry->context].cost++;
     } else if (what == CALL) {
         call_of_frame(frame);
     } else if (what == RETURN) {

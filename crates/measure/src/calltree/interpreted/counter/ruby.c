@@ -54,21 +54,12 @@ struct path {
     char text[];
 };
 
-/* A function: a method by its class, name and line, other code by its path and line. */
-struct key {
-    uintptr_t owner, name, place;
-};
-struct known {
-    struct key key;
-    uint32_t number;
-};
-
 static value module;
 static uintptr_t stack_name, describe_name;
 static struct path *paths[1024];
 static const char *own_path;
-static struct known *known;
-static size_t known_count, known_capacity;
+/* Functions: a method by its class, name and line, other code by its path and line. */
+static struct numbers functions;
 
 static void free_stack(void *stack) {
     free(((struct stack *)stack)->entries);
@@ -120,38 +111,21 @@ static const struct path *path_of(const char *text) {
     return *bucket = path;
 }
 
-static size_t place_of(const struct key *key) {
-    uint64_t hash = (key->owner ^ key->name * 31 ^ key->place * 131) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t at = (hash >> 32) & (known_capacity - 1);
-    while (known[at].key.owner && memcmp(&known[at].key, key, sizeof *key)) at = (at + 1) & (known_capacity - 1);
-    return at;
-}
-
 /* The number of a function, which `ScrupleCount.describe` gives to one that is new. */
 static uint32_t function(enum kind kind, const struct path *path, value line, value owner, value name) {
     struct key key = {kind == METHOD ? owner : (uintptr_t)path, name, line << 2 | kind};
-    if (known_count * 2 >= known_capacity) {
-        struct known *old = known;
-        size_t capacity = known_capacity;
-        known_capacity = capacity ? capacity * 2 : 1024;
-        known = calloc(known_capacity, sizeof *known);
-        if (!known) abort();
-        for (size_t at = 0; at < capacity; at++)
-            if (old[at].key.owner) known[place_of(&old[at].key)] = old[at];
-        free(old);
-    }
-    size_t at = place_of(&key);
-    if (known[at].key.owner) return known[at].number;
+    uint32_t known = number_for(&functions, key);
+    if (known != NONE) return known;
     if (kind == METHOD) {
         /* They stay where they are, so that no other class or name gets the same number. */
         rb_gc_register_mark_object(owner);
         rb_gc_register_mark_object(name);
     }
     value text = rb_str_new_cstr(path->text);
-    value number = rb_funcall(module, describe_name, 5, (value)kind << 1 | 1, text, line, owner, name);
-    known_count++;
-    known[at] = (struct known){key, rb_num2long(number)};
-    return known[at].number;
+    uint32_t number =
+        rb_num2long(rb_funcall(module, describe_name, 5, (value)kind << 1 | 1, text, line, owner, name));
+    set_number(&functions, key, number);
+    return number;
 }
 
 static void enter(struct stack *stack, const struct path *path, uint32_t number) {
