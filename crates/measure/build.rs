@@ -1,6 +1,6 @@
 //! Compiles the preload libraries with the system's C compiler: the allocation counter of `src/heap/preload`, once per
-//! mode, the agent of `src/runtimes/agent`, and the counters of `src/calltree/interpreted`. Compresses these and the sources of the call tree's tool, because the
-//! binary contains them.
+//! mode, the agent of `src/runtimes/agent`, and the counters of `src/calltree/interpreted`. Compresses these and the
+//! sources of the call tree's tool, because the binary contains them.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;

@@ -1697,6 +1697,7 @@ static void scruple_put_times(uint64_t iterations, uint64_t wall, uint64_t cpu)
 static void scruple_put_whole(const struct scruple_asked *a, const struct scruple_worker *w, unsigned size,
                               uint64_t iterations, struct scruple_ledger *ledger)
 {
+    const unsigned long own_thread = size > 1 ? 0 : scruple_own_thread();
     uint64_t start = UINT64_MAX, end = 0, cpu = 0;
     unsigned i;
     for (i = 0; i < size; i++) {
@@ -1725,8 +1726,8 @@ static void scruple_put_whole(const struct scruple_asked *a, const struct scrupl
             scruple_put(&scruple_reply, "}");
         }
         scruple_put(&scruple_reply, "]");
-    } else if (scruple_own_thread()) {
-        scruple_put(&scruple_reply, ",\"thread\":%lu", scruple_own_thread());
+    } else if (own_thread) {
+        scruple_put(&scruple_reply, ",\"thread\":%lu", own_thread);
     }
     scruple_put(&scruple_reply, "}");
 }

@@ -20,9 +20,9 @@ use std::time::Duration;
 /// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
-/// Counts both sides by functions of their language. Returns a sentence that says why, if nothing was counted. `repeats` says that all instructions of the
-/// interpreter were the same in two launches, so that one launch suffices for the counts of the script; otherwise there
-/// are `most` launches at most.
+/// Counts both sides by functions of their language. Returns a sentence that says why, if nothing was counted. `repeats`
+/// says that all instructions of the interpreter were the same in two launches, so that one launch suffices for the
+/// counts of the script; otherwise there are `most` launches at most.
 pub fn gather(
     names: [&str; 2],
     language: Language,

@@ -41,9 +41,9 @@ impl Drop for Introduced {
     }
 }
 
-/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `limit` is the time
-/// for each answer.
-/// `take` receives each case, and returns whether it wants more. If it does not, the rest of the list is not read.
+/// Asks a program for its description and its cases, in a process whose environment is padded by this many bytes. `limit`
+/// is the time for each answer. `take` receives each case, and returns whether it wants more. If it does not, the rest of
+/// the list is not read.
 pub(super) fn introduce(
     side: &BenchSide,
     padding: usize,

@@ -173,9 +173,7 @@ impl<'a> CaseWarmUp<'a> {
 
 /// Whether functions become faster while the program runs, because it has a just-in-time compiler.
 fn compiles_at_run_time(hello: &Hello) -> bool {
-    matches!(hello.language.as_str(), "java")
-        || compiles_a_running_loop(hello)
-        || hello.runtime.starts_with("pypy")
+    hello.language == "java" || compiles_a_running_loop(hello) || hello.runtime.starts_with("pypy")
 }
 
 /// Whether the rest of a loop that runs is compiled in another way than the whole loop.

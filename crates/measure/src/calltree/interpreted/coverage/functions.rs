@@ -219,10 +219,15 @@ fn second_argument(text: &[u16], places: &[Range<usize>], open: usize) -> Option
     None
 }
 
+/// The function that begins there. Functions are sorted by where they begin.
+fn function_at(all: &[(Block, &Covered)], start: usize) -> Option<usize> {
+    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
+    all.get(at).is_some_and(|(whole, _)| whole.start_offset == start).then_some(at)
+}
+
 /// Whether a function with this name begins there.
 fn begins_function(all: &[(Block, &Covered)], start: usize, name: &str) -> bool {
-    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
-    all.get(at).is_some_and(|(whole, function)| whole.start_offset == start && function.function_name == name)
+    function_at(all, start).is_some_and(|at| all[at].1.function_name == name)
 }
 
 /// Puts together what is known of functions that ran.
@@ -256,11 +261,9 @@ fn called(script: &CoveredScript, whole: Block, function: &Covered) -> String {
     }
 }
 
-/// The function without a name that begins there. Functions are sorted by where they begin.
+/// The function without a name that begins there.
 fn unnamed_at(all: &[(Block, &Covered)], start: usize) -> Option<usize> {
-    let at = all.partition_point(|(whole, _)| whole.start_offset < start);
-    let (whole, function) = all.get(at)?;
-    (whole.start_offset == start && function.function_name.is_empty()).then_some(at)
+    function_at(all, start).filter(|at| all[*at].1.function_name.is_empty())
 }
 
 /// Where a function's text has its own name.
