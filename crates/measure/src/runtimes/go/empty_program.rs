@@ -10,7 +10,6 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 /// The program to compare with, for all programs of one build.
@@ -44,13 +43,12 @@ fn folder() -> PathBuf {
     cache.unwrap_or_else(std::env::temp_dir).join("scruple/go")
 }
 
-/// The empty program in this folder, which is built if it is missing or damaged.
+/// The empty program in this folder, which is built if it is missing or damaged. A process builds one at a time, always in
+/// a folder of the same name, since Go writes the name into the program.
 fn in_folder(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     let program = folder.join(file_name(build));
     if !matches!(Layout::read(&program), Ok(Some(_))) {
-        static COUNTER: AtomicU32 = AtomicU32::new(0);
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let scratch = folder.join(format!("building-{}-{number}", std::process::id()));
+        let scratch = folder.join(format!("building-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
         let made = fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()));
         let built = made.and_then(|()| build_in(build, &scratch)).and_then(|built| {
