@@ -6,7 +6,7 @@ import { Browser } from './browser.mjs';
 
 const [axe, ...files] = process.argv.slice(2);
 const rules = readFileSync(axe, 'utf8');
-const WIDTHS = [360, 1280, 2560];
+const WIDTHS = [360, 720, 1280, 2560];
 
 // Faults of charts: labels that overlap, are too small or cut off, or a chart without room.
 const UNREADABLE = `(() => {
