@@ -264,6 +264,7 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     if let Some(Groups { low, high }) = Groups::among(&processes).filter(Groups::are_certain) {
         net.interval.low = net.interval.low.min(low.0.max(0.0));
         net.interval.high = net.interval.high.max(high.0);
+        net.below_resolution = net.below_resolution.map(|limit| limit.max(high.0));
     }
     Some(super::earlier_runs::widened_net(super::clock::widened_net(net, tare), tare))
 }
@@ -387,6 +388,25 @@ pub(super) mod tests {
 
     fn by_block(of: impl Fn(u32) -> f64) -> Vec<(u32, f64)> {
         (0..60).map(|block| (block, of(block))).collect()
+    }
+
+    #[test]
+    fn a_bound_holds_both_groups_of_processes() {
+        // Ten processes show nothing, and two a cost.
+        let costs = [[0.0; 10].as_slice(), &[0.09; 2]].concat();
+        let blocks = |base: f64, cost: bool| {
+            let of = |(process, extra): (u32, f64)| {
+                (0..20).map(move |block| {
+                    let noise = 0.001 * f64::from((block * 7 + process) % 5) * f64::from(u32::from(cost));
+                    (process * BLOCKS_OF_A_PROCESS + block, base + noise + if cost { extra } else { 0.0 })
+                })
+            };
+            (0..).zip(costs.clone()).flat_map(of).collect::<Vec<(u32, f64)>>()
+        };
+        let case = arm(Role::Subject, &[("time.wall", blocks(0.5, true))]);
+        let found = net(&case, &arm(Role::Tare, &[("time.wall", blocks(0.5, false))]), "time.wall", 0.95);
+        let limit = found.and_then(|net| net.below_resolution).expect("a bound");
+        assert!(limit >= 0.09, "{limit}");
     }
 
     #[test]
