@@ -7,7 +7,8 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
-`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `drawn` (a file of lines, to which each process adds one: every
+`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `pause` (each so many iterations of a process,
+the collector takes so many ns), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
 `--many N` declares N cases more, `--endless yes` goes on to name cases, `--sleep S` starts after so many seconds, and
@@ -89,7 +90,7 @@ def misbehave(what, out, index):
 
 
 evaluated, stalled, set_up = set(), set(), set()
-batches_of = collections.Counter()
+batches_of, iterations_of = collections.Counter(), collections.Counter()
 draws = {}
 
 
@@ -151,6 +152,11 @@ def batch(cases, word):
     time.sleep(case.get("making", 0) * count / 1000)
     if case.get("late_input"):
         reply["per_iteration_input"] = True
+    if "pause" in case:
+        every, length = case["pause"]
+        before = iterations_of[index, kind]
+        iterations_of[index, kind] += count
+        reply["gc.time"] = (iterations_of[index, kind] // every - before // every) * length if kind == "c" else 0
     reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
@@ -170,10 +176,12 @@ def answer(line, options, cases, out, asked):
             else {"key": "alloc.bytes", "unit": "bytes", "quality": "near", "granularity": cases[0]["step"]},
             {"key": "zoo.visits", "unit": "count", "quality": "exact"},
         ]
+        if any("pause" in case for case in cases):
+            counters.append({"key": "gc.time", "unit": "ns", "quality": "near"})
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares", "pause")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

@@ -1,14 +1,15 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::calibrate::length;
+use super::counted_times::{CountedTimes, has_long_batches, is_time};
 use super::counting_plan::{self, CountingPlan, CountingVisit};
 use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
+use super::readings::net_readings;
 use super::warm_up::CaseWarmUp;
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
 use scruple_core::harmless_text::list_names;
-use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
@@ -87,6 +88,7 @@ impl CountingPass<'_> {
             let text = "allocations are counted in one process only: the program takes longer to start than --budget allows";
             self.record.run.warn("left-out", text.to_owned());
         }
+        std::mem::take(&mut findings.times).keep(self.record);
         self.remark_on_left_out(&findings.left_out);
         self.remark_on_first(&findings.first);
         self.remark_on_many(&findings.over_many);
@@ -146,7 +148,13 @@ impl CountingPass<'_> {
             }
         };
         findings.first.extend(more.map(|bytes| (weighed.arm, bytes)));
-        match self.over_many(weighed, visit, &mut process.program, &process.hello) {
+        let over_many = self.over_many(weighed, visit, &mut process.program, &process.hello);
+        let times = &mut findings.times;
+        let found = over_many.and_then(|found| {
+            let counters = &process.hello.counters;
+            times.read(self.programs, (weighed, visit), &mut process.program, counters).map(|()| found)
+        });
+        match found {
             Ok(found) => {
                 findings.over_many.extend(found);
                 Ok(Some(process))
@@ -215,24 +223,23 @@ impl CountingPass<'_> {
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<f64>, BenchError> {
-        if hello.counters.is_empty() {
+        let by_batch = |counter: &&Counter| is_time(counter) && has_long_batches(weighed);
+        let counters: Vec<Counter> = hello.counters.iter().filter(|one| !by_batch(one)).cloned().collect();
+        if counters.is_empty() {
             return Ok(None);
         }
         if weighed.case.concurrency.is_some() {
             // The cost of an element is an average over many, because a queue allocates in chunks, and for waiting
             // threads.
-            let counters: Vec<Counter> = hello
-                .counters
-                .iter()
-                .map(|counter| Counter { quality: Quality::Noisy, ..counter.clone() })
-                .collect();
+            let noisy = |counter| Counter { quality: Quality::Noisy, ..counter };
+            let counters: Vec<Counter> = counters.into_iter().map(noisy).collect();
             return self.count_these((weighed, visit), program, &counters, weighed.iterations);
         }
-        let fine = hello.counters.iter().all(|counter| counter.quality <= Quality::Near);
+        let fine = counters.iter().all(|counter| counter.quality <= Quality::Near);
         // Sampling counters need many iterations to show a difference; exact ones are clearest over one iteration.
         let iterations = if fine { 1 } else { weighed.iterations };
         let (coarse, others): (Vec<Counter>, Vec<Counter>) =
-            hello.counters.iter().cloned().partition(|counter| counter.granularity.is_some());
+            counters.into_iter().partition(|counter| counter.granularity.is_some());
         let more = match others.is_empty() {
             true => None,
             false => self.count_these((weighed, visit), program, &others, iterations)?,
@@ -404,6 +411,7 @@ struct CountingFindings {
     /// The arms whose first iteration allocates notably more than later ones, and how many bytes more.
     first: Vec<(usize, f64)>,
     over_many: Vec<OverMany>,
+    times: CountedTimes,
     left_out: UncountedCases,
 }
 
@@ -441,50 +449,6 @@ fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]
     // Counters that are not exact vary by a few kilobytes even if the program does the same.
     let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
     (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)
-}
-
-/// Returns the reading of each counter for one iteration: the case's count less the tare's, divided by the iterations.
-/// Counters of the whole batch are returned unchanged. A coarse counter has a second reading, its possible error.
-fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
-    let of = |kind: LoopKind| replies.iter().find(|reply| reply.kind == kind);
-    let (Some(case), Some(tare)) = (of(LoopKind::Case), of(LoopKind::Tare)) else { return Vec::new() };
-    let mut readings = Vec::new();
-    for counter in counters {
-        let Some(value) = case.reading(&counter.key) else { continue };
-        let metric = declaration(counter);
-        let of =
-            |value: f64| Reading::of(&metric, value, "counters of the program").with_quality(counter.quality);
-        if counter.per_batch {
-            readings.push(of(value));
-            continue;
-        }
-        let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
-        let raw = value / case.iterations as f64;
-        // A negative difference means zero if the counter is not exact. If it is exact, the tare counts too much.
-        readings.push(match counter.quality {
-            Quality::Exact if raw < tare => Reading::absent(
-                &metric,
-                format!(
-                    "its tare has {} and the case itself {}, so the cost of the body is unknown",
-                    text(tare, &metric.unit),
-                    text(raw, &metric.unit)
-                ),
-            ),
-            _ => of((raw - tare).max(0.0)),
-        });
-        if let Some(step) = counter.granularity {
-            // Both case and tare may miss one step at their start or end.
-            let resolution = Metric::custom(
-                &resolution_key(&metric.key),
-                metric.unit.clone(),
-                Quality::Exact,
-                Pass::Counting,
-            );
-            let missed = 2.0 * step / case.iterations as f64;
-            readings.push(Reading::of(&resolution, missed, "the counter's step, divided by the iterations"));
-        }
-    }
-    readings
 }
 
 /// Returns the metric of a counter: the built-in one with the same key, or one that the program brings.

@@ -4,6 +4,7 @@
 mod answers;
 mod calibrate;
 mod cases;
+mod counted_times;
 mod counting;
 mod counting_plan;
 mod differing_processes;

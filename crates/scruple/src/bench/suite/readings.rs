@@ -5,14 +5,15 @@ use super::counting::declaration;
 use super::neighbours::CoreState;
 use scruple_core::judge::bench_cases::{BESIDE, WAITED, WITNESS};
 use scruple_core::judge::clock::CYCLE;
+use scruple_core::judge::resolution_key;
 use scruple_core::judge::shared_core::ADDITIONS;
 use scruple_core::limit::{Bound, Limit};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::{BatchReply, Case, Hello, LooseNumber, OnceReply};
+use scruple_core::protocol::{BatchReply, Case, Counter, Hello, LoopKind, LooseNumber, OnceReply};
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::subject::Parameter;
-use scruple_core::unit::{Unit, parse_quantity};
+use scruple_core::unit::{Unit, exact as text, parse_quantity};
 use scruple_measure::scheduler_waits::Threads;
 
 /// Returns the readings of one batch: times for one iteration, the number of iterations, and the other readings of the
@@ -173,6 +174,50 @@ fn bound(unit: &Unit, declared: &Parameter, least: bool) -> Result<Bound, String
             None => parse_quantity(text, unit).map(absolute),
         },
     }
+}
+
+/// Returns the reading of each counter for one iteration: the case's count less the tare's, divided by the iterations.
+/// Counters of the whole batch are returned unchanged. A coarse counter has a second reading, its possible error.
+pub(super) fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<Reading> {
+    let of = |kind: LoopKind| replies.iter().find(|reply| reply.kind == kind);
+    let (Some(case), Some(tare)) = (of(LoopKind::Case), of(LoopKind::Tare)) else { return Vec::new() };
+    let mut readings = Vec::new();
+    for counter in counters {
+        let Some(value) = case.reading(&counter.key) else { continue };
+        let metric = declaration(counter);
+        let of =
+            |value: f64| Reading::of(&metric, value, "counters of the program").with_quality(counter.quality);
+        if counter.per_batch {
+            readings.push(of(value));
+            continue;
+        }
+        let tare = tare.reading(&counter.key).unwrap_or(0.0) / tare.iterations as f64;
+        let raw = value / case.iterations as f64;
+        // A negative difference means zero if the counter is not exact. If it is exact, the tare counts too much.
+        readings.push(match counter.quality {
+            Quality::Exact if raw < tare => Reading::absent(
+                &metric,
+                format!(
+                    "its tare has {} and the case itself {}, so the cost of the body is unknown",
+                    text(tare, &metric.unit),
+                    text(raw, &metric.unit)
+                ),
+            ),
+            _ => of((raw - tare).max(0.0)),
+        });
+        if let Some(step) = counter.granularity {
+            // Both case and tare may miss one step at their start or end.
+            let resolution = Metric::custom(
+                &resolution_key(&metric.key),
+                metric.unit.clone(),
+                Quality::Exact,
+                Pass::Counting,
+            );
+            let missed = 2.0 * step / case.iterations as f64;
+            readings.push(Reading::of(&resolution, missed, "the counter's step, divided by the iterations"));
+        }
+    }
+    readings
 }
 
 #[cfg(test)]

@@ -45,6 +45,21 @@ fn a_case_that_cannot_run_is_refused_as_it_is_declared() {
     assert!(answer.code == 0 && !answer.stdout.contains("throughput"), "{}", answer.exchange());
 }
 
+/// Every three hundredth iteration is a collection. Over one iteration, none of three processes would see one.
+#[test]
+fn the_time_of_collections_is_a_mean_over_many_iterations_with_an_interval() {
+    let collects = r#"{"name":"collects","cost":1000,"pause":[300,900000]}"#;
+    let never = r#"{"name":"never","cost":1000,"pause":[1000000000,1]}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[collects, never]).json();
+    let of = |arm: usize, field: &str| at(&answer, &format!("/arms/{arm}/metrics/gc.time/{field}")).clone();
+    let (mean, low, high) = (of(0, "estimate"), of(0, "interval/0"), of(0, "interval/1"));
+    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
+    assert!((number(&mean) - 3000.0).abs() < 300.0, "{mean}");
+    assert!(number(&low) < 3000.0 && number(&high) > 3000.0 && number(&low) > 2000.0, "{low} to {high}");
+    let why = of(2, "absent");
+    assert!(why.as_str().is_some_and(|why| why.starts_with("there was none in batches of ")), "{why}");
+}
+
 #[test]
 fn two_cases_of_one_name_are_refused() {
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, GOOD]).exchange(), @r"
