@@ -2,10 +2,12 @@
 """Whether the interval of a first answer (`--quick`) holds the long answer, which is that of many processes. Prints a
 table in Markdown; the exit code is 1 if it does so in less than nine of ten first answers of a case.
 
-    python3 bench/functions/first_answers.py [--scruple BIN] [--only SUITE]… [--times N] [--processes N] [--verbose]
+    python3 bench/functions/first_answers.py [--scruple BIN] [--only SUITE]… [--times N] [--processes N] [--no-store]
+        [--verbose]
 
-The first answers of all suites take turns, and nothing is stored. The long answer has half of its processes before the
-first answers, and half after them.
+The first answers of all suites take turns. Those of a suite have a store, as for a user: each reads there what the core
+did in the earlier ones. With `--no-store` each is the first on its machine. The long answer is not stored; it has half of
+its processes before the first answers, and half after them.
 """
 
 import argparse
@@ -25,7 +27,7 @@ WIDE = 0.02  # From half this width on, an answer says how to get a closer one.
 
 
 def answer(options, command, more):
-    words = [options.scruple, "bench", "--json", "--no-store", "--time-only", *more, "--", *command]
+    words = [options.scruple, "bench", "--json", "--time-only", *more, "--", *command]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode:
         sys.exit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
@@ -46,21 +48,24 @@ def main():
     parser.add_argument("--only", action="append", choices=five.SUITES, help="only this suite")
     parser.add_argument("--times", type=int, default=20, help="first answers of each suite")
     parser.add_argument("--processes", type=int, default=12, help="processes of each half of the long answer")
+    parser.add_argument("--no-store", action="store_true", help="no first answer reads earlier ones")
     parser.add_argument("--verbose", action="store_true", help="print every interval that does not hold the long answer")
     options = parser.parse_args()
     found = shutil.which(options.scruple)
     if not found:
         sys.exit(f"there is no ‘{options.scruple}’: name the program with --scruple")
     options.scruple = os.path.abspath(found)
-    long = ["--processes", str(options.processes)]
+    long = ["--no-store", "--processes", str(options.processes)]
     with tempfile.TemporaryDirectory() as folder:
-        suites = list(five.built(options.only, pathlib.Path(folder)))
+        folder = pathlib.Path(folder)
+        suites = list(five.built(options.only, folder))
         halves = {name: [answer(options, command, long)] for name, command in suites}
         first = {name: [] for name, _ in suites}
         for turn in range(options.times):
             print(f"{turn + 1}/{options.times}, load {os.getloadavg()[0]:.0f}", file=sys.stderr)
-            for name, command in suites:
-                first[name].append(answer(options, command, ["--quick"]))
+            for number, (name, command) in enumerate(suites):
+                store = ["--no-store"] if options.no_store else ["--store", str(folder / f"{number}.db")]
+                first[name].append(answer(options, command, ["--quick", *store]))
         for name, command in suites:
             halves[name].append(answer(options, command, long))
     sys.exit(report(first, halves, options.verbose))

@@ -25,6 +25,7 @@ pub mod single_process;
 pub mod timing;
 mod too_many_cases;
 mod warm_up;
+mod wide_intervals;
 
 pub use cases::{CaseSelection, Cases, Declared};
 pub use programs::BenchSide;

@@ -8,14 +8,13 @@ use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{
     Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
-    earlier_nets, few_readings, readings,
+    earlier_nets, few_readings, readings, wide_intervals,
 };
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::bench_cases::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
-use scruple_core::run::Run;
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
 use scruple_core::stats::power;
 use scruple_core::stats::quantile::median;
@@ -152,6 +151,9 @@ impl TimingPass<'_> {
         earlier_nets::add(&self.programs.sides, self.cases, self.record);
         differing_processes::add_remarks(self.programs, self.cases, self.record);
         few_readings::add_remark(self.cases, self.record);
+        if self.effort.answer_within.is_some() && self.programs.sides.len() == 1 {
+            wide_intervals::add_remark(self.cases, self.record);
+        }
         Ok(())
     }
 
@@ -375,14 +377,9 @@ impl TimingPass<'_> {
     /// Whether the interval of the net of every case is so narrow that further processes would hardly change it. In
     /// comparisons every process adds evidence.
     fn is_right(&self) -> bool {
-        let Run { arms, terms, .. } = &self.record.run;
         let right = |weighed: &Weighed| {
-            let (arm, tare) = (&arms[weighed.arm], &arms[weighed.tare]);
-            let copies = RESOLUTION * tare.sample("time.wall").map_or(0.0, |sample| median(&sample.readings));
-            judge::bench_cases::net(arm, tare, "time.wall", terms.level).is_some_and(|net| {
-                let half = net.interval.half_width() - copies;
-                net.below_resolution.is_some() || half < RIGHT * net.estimate
-            })
+            wide_intervals::reducible(&self.record.run, weighed)
+                .is_some_and(|(net, half)| net.below_resolution.is_some() || half < RIGHT * net.estimate)
         };
         judge::pairs(&self.record.run).is_empty()
             && self.cases.weighed.iter().filter(|weighed| weighed.is_open()).all(right)

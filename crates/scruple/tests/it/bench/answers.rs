@@ -61,6 +61,23 @@ fn the_time_of_collections_is_a_mean_over_many_iterations_with_an_interval() {
 }
 
 #[test]
+fn a_first_answer_names_what_it_knows_to_no_better_than_two_percent() {
+    let text = |options: &[&str]| {
+        let place = Place::new();
+        let file = place.file("seen").display().to_string();
+        // All batches of the first process take ten times as long.
+        let (fine, late) =
+            (r#"{"name":"fine","cost":5}"#, format!(r#"{{"name":"late","cost":5,"late":"{file}"}}"#));
+        bench_freely(&place, &[&["--no-store", "--seed", "7"], options].concat(), &[fine, &late]).unwrapped()
+    };
+    let quick = text(&["--quick"]);
+    let remark = "the interval of ‘late’ is wider than ±2 % in this first answer; without --quick,";
+    assert!(quick.contains(remark), "{quick}");
+    let whole = text(&[]);
+    assert!(!whole.contains("first answer"), "{whole}");
+}
+
+#[test]
 fn two_cases_of_one_name_are_refused() {
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, GOOD]).exchange(), @r"
     exit 4
