@@ -46,7 +46,8 @@ impl Store {
     }
 
     fn whole(&self, id: &str) -> Result<WholeRun, DatabaseFailure> {
-        Ok(WholeRun { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? })
+        let read = || Ok(WholeRun { run: self.load(id)?, history: self.load_history("h.run_id = $1", id)? });
+        self.database.reading(read)
     }
 
     /// Adds a run to this store. Returns `None` if the store has the run with other readings.

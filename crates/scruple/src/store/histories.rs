@@ -157,6 +157,10 @@ impl Store {
         which: &str,
         value: &str,
     ) -> Result<Option<StoredHistory>, DatabaseFailure> {
+        self.database.reading(|| self.read_history(which, value))
+    }
+
+    fn read_history(&self, which: &str, value: &str) -> Result<Option<StoredHistory>, DatabaseFailure> {
         let request = if self.version()? < REQUESTS { "NULL" } else { "h.request" };
         let sql = format!(
             "SELECT h.run_id, h.identity, h.source, h.repository, h.remote, h.commits, {request} FROM history h \

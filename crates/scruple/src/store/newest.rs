@@ -41,7 +41,7 @@ impl Store {
             }
             Ok(found)
         };
-        work().map_err(|failure| self.error(failure))
+        self.database.reading(work).map_err(|failure| self.error(failure))
     }
 
     /// Returns the newest complete runs on machines of this class whose provenance is `wanted`, at most this many. Only
@@ -69,6 +69,6 @@ impl Store {
             }
             Ok(found)
         };
-        work().map_err(|failure| self.error(failure))
+        self.database.reading(work).map_err(|failure| self.error(failure))
     }
 }

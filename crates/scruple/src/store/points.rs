@@ -105,7 +105,7 @@ impl Store {
             }
             Ok(found.into_iter().map(|(point, _)| point).filter(|point| !point.samples.is_empty()).collect())
         };
-        work().map_err(|failure| self.error(failure))
+        self.database.reading(work).map_err(|failure| self.error(failure))
     }
 
     /// Returns the names of all subjects, without their versions.

@@ -67,7 +67,7 @@ impl Store {
                 })
                 .collect()
         };
-        work().map_err(|failure| self.error(failure))
+        self.database.reading(work).map_err(|failure| self.error(failure))
     }
 
     /// Loads the run with this name: an id, a prefix of one, a label, `last`, or `last~N`. `last` is the newest run with
@@ -76,7 +76,11 @@ impl Store {
     pub fn find(&self, name: &str) -> Result<Run, StoreError> {
         match self.on_server(|server| server.find(name))? {
             Some(run) => Ok(run),
-            None => self.load(&self.own_id(name)?).map_err(|failure| self.error(failure)),
+            // A run that is found is there until it is loaded.
+            None => {
+                let find = || self.own_id(name).and_then(|id| self.load(&id).map_err(|why| self.error(why)));
+                self.database.reading(|| Ok(find())).map_err(|failure| self.error(failure))?
+            }
         }
     }
 
@@ -163,6 +167,10 @@ impl Store {
     }
 
     pub(super) fn load_if_there(&self, id: &str) -> Result<Option<Run>, DatabaseFailure> {
+        self.database.reading(|| self.read_if_there(id))
+    }
+
+    fn read_if_there(&self, id: &str) -> Result<Option<Run>, DatabaseFailure> {
         let owner = self.owner_columns()?;
         let rows = self.database.query(
             &format!("SELECT label, seed, argv, terms, provenance, warnings, {owner} FROM run WHERE id = $1"),

@@ -124,6 +124,8 @@ trait DatabaseEngine {
     /// Begins a transaction that takes the write lock at once, so that two writers never deadlock. A writer waits up to
     /// a minute for the other.
     fn begin(&self) -> Result<(), DatabaseFailure>;
+    /// Begins a transaction that only reads. All its queries see the store as it was at the first of them.
+    fn begin_reading(&self) -> Result<(), DatabaseFailure>;
     fn commit(&self) -> Result<(), DatabaseFailure>;
     fn rollback(&self);
     /// Returns the names of the tables.
@@ -139,7 +141,7 @@ trait DatabaseEngine {
 /// An open database.
 pub(super) struct Database {
     engine: Box<dyn DatabaseEngine>,
-    /// Whether an outer transaction is open, of which other transactions become parts.
+    /// Whether a transaction is open, of which other transactions become parts.
     held: Cell<bool>,
 }
 
@@ -223,11 +225,31 @@ impl Database {
         &self,
         work: impl FnOnce() -> Result<T, DatabaseFailure>,
     ) -> Result<T, DatabaseFailure> {
+        self.within(|| self.engine.begin(), work)
+    }
+
+    /// Runs `work`, whose queries all see the store as it was at the first of them, whatever other processes write
+    /// meanwhile.
+    pub(super) fn reading<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
+        self.within(|| self.engine.begin_reading(), work)
+    }
+
+    fn within<T>(
+        &self,
+        begin: impl FnOnce() -> Result<(), DatabaseFailure>,
+        work: impl FnOnce() -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
         if self.held.get() {
             return work();
         }
-        self.engine.begin()?;
-        let result = work().and_then(|value| self.engine.commit().map(|()| value));
+        begin()?;
+        self.held.set(true);
+        let result = work();
+        self.held.set(false);
+        let result = result.and_then(|value| self.engine.commit().map(|()| value));
         if result.is_err() {
             self.engine.rollback();
         }

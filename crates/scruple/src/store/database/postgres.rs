@@ -46,6 +46,16 @@ impl Postgres {
         Ok(Postgres { server, session })
     }
 
+    /// Begins a transaction by these statements, on a new connection if the present one is lost.
+    fn begin_with(&self, statements: &str) -> Result<(), DatabaseFailure> {
+        let lost = self.session.borrow().client.is_closed();
+        if lost {
+            *self.session.borrow_mut() = self.server.session()?;
+        }
+        self.session.borrow_mut().failed = false;
+        self.batch(statements).inspect_err(|_| self.rollback())
+    }
+
     fn with<T>(
         &self,
         work: impl FnOnce(&mut PostgresSession) -> Result<T, postgres::Error>,
@@ -185,17 +195,16 @@ impl DatabaseEngine for Postgres {
     }
 
     fn begin(&self) -> Result<(), DatabaseFailure> {
-        let lost = self.session.borrow().client.is_closed();
-        if lost {
-            *self.session.borrow_mut() = self.server.session()?;
-        }
-        self.session.borrow_mut().failed = false;
-        self.batch(&format!(
+        self.begin_with(&format!(
             "BEGIN; SET LOCAL lock_timeout = '{}s'; \
              SELECT pg_advisory_xact_lock(hashtext('scruple.' || current_schema()))",
             LOCK_WAIT.as_secs()
         ))
-        .inspect_err(|_| self.rollback())
+    }
+
+    fn begin_reading(&self) -> Result<(), DatabaseFailure> {
+        // With the default level, each query would see what others have committed since the one before.
+        self.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
     }
 
     fn commit(&self) -> Result<(), DatabaseFailure> {

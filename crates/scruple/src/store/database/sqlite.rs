@@ -119,6 +119,10 @@ impl DatabaseEngine for Sqlite {
         self.batch("BEGIN IMMEDIATE")
     }
 
+    fn begin_reading(&self) -> Result<(), DatabaseFailure> {
+        self.batch("BEGIN")
+    }
+
     fn commit(&self) -> Result<(), DatabaseFailure> {
         self.batch("COMMIT")
     }

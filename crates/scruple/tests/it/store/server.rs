@@ -105,6 +105,39 @@ fn copying_twice_changes_nothing() {
     assert_eq!(show(&server), show("store.db"));
 }
 
+/// The reader waits between its queries for a lock on the arms while the run is removed.
+#[test]
+fn a_run_that_is_removed_while_it_is_read_is_read_whole() {
+    let place = Place::new();
+    let server = PostgresServer::shared().database();
+    fine(&place, &server, &WEIGH);
+    let whole = fine(&place, &server, &["show", "last", "--json"]).json();
+    let id = listed(&place, &server)[0]["id"].as_str().expect("an id").to_owned();
+    let mut client = PostgresServer::shared().client_of(&server);
+    let mut removal = client.transaction().expect("a transaction");
+    removal.batch_execute("LOCK TABLE arm IN ACCESS EXCLUSIVE MODE").expect("the lock");
+    let mut show = place.command(["show", &id, "--json"]);
+    let mut reader = show
+        .env("SCRUPLE_STORE", &server)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a reader");
+    let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'arm'::regclass";
+    while removal.query(waits, &[]).expect("the locks").is_empty() {
+        let ended = reader.try_wait().expect("a process");
+        assert!(ended.is_none(), "the reader ended without the arms: {ended:?}");
+        std::thread::yield_now();
+    }
+    removal.execute("DELETE FROM run WHERE id = $1", &[&id]).expect("the removal");
+    removal.commit().expect("the removal");
+    let read = reader.wait_with_output().expect("an end");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let read: Value = serde_json::from_slice(&read.stdout).expect("JSON");
+    assert_eq!(read["arms"], whole["arms"]);
+    assert!(listed(&place, &server).is_empty());
+}
+
 #[test]
 fn a_run_waits_on_this_machine_while_the_server_is_away() {
     let place = Place::new();
