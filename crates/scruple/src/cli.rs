@@ -27,6 +27,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::num::ParseIntError;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// The last line of the help text.
@@ -125,7 +126,7 @@ pub fn description() -> Command {
 /// Parses the command line. For help, the version and usage errors, it prints a text and ends the process.
 ///
 /// # Errors
-/// An option has another name now; or a variable that replaces an option is empty, where the parser would blame the
+/// A command is not UTF-8; an option has another name now; or a variable that replaces an option is empty, where the parser would blame the
 /// option, which the user did not give.
 pub fn parse() -> Result<Cli, Fault> {
     let parsed = description().try_get_matches();
@@ -134,11 +135,31 @@ pub fn parse() -> Result<Cli, Fault> {
         Err(error) if is_about_empty_store_variable(&error) => Err(Fault::usage(
             "the variable SCRUPLE_STORE is empty: unset it, or set it to a file or to postgres://USER@HOST/DATABASE",
         )),
+        Err(error) if error.kind() == ErrorKind::InvalidUtf8 => Err(not_text()),
         Err(error) => match former_option(&error) {
             Some(sentence) => Err(Fault::usage(sentence)),
             None => with_advice(error).exit(),
         },
     }
+}
+
+/// The error for words that must be text and are not. The parser does not say which of them it means.
+fn not_text() -> Fault {
+    let escaped = |word: OsString| {
+        let parts = word.as_bytes().utf8_chunks();
+        let escaped =
+            |part: std::str::Utf8Chunk<'_>| format!("{}{}", part.valid(), part.invalid().escape_ascii());
+        parts.map(escaped).collect::<String>()
+    };
+    let other: Vec<String> = std::env::args_os()
+        .filter(|word| word.to_str().is_none())
+        .map(|word| format!("‘{}’", escaped(word)))
+        .collect();
+    Fault::usage(format!(
+        "{} is not UTF-8: names, patterns and commands must be, and only paths may have other bytes. \
+         Write such a command into a file, and weigh ‘sh FILE’",
+        other.join(" or ")
+    ))
 }
 
 /// What names the present option, if the parser does not know an option because it has another name now.

@@ -51,6 +51,22 @@ fn bytes_that_are_not_text_are_a_path_like_others() {
 }
 
 #[test]
+fn a_command_that_is_not_text_is_refused_with_a_way_to_weigh_it() {
+    let place = Place::new();
+    let words = ["run", "-r", "2", "--time-only"].map(std::ffi::OsStr::new);
+    let mut run = place.command(words);
+    let refused = place.finish(run.arg(std::ffi::OsStr::from_bytes(b"/bin/echo \xc3\xa9\xff\x80y")));
+    assert_snapshot!(refused.exchange(), @r"
+    exit 2
+    --- stderr
+    error: ‘/bin/echo é\xff\x80y’ is not UTF-8: names, patterns and commands must be, and only paths may have other bytes. Write such a command into a file, and weigh ‘sh FILE’
+    ");
+    std::fs::write(place.file("job.sh"), b"echo \xc3\xa9\xff\x80y\n").expect("a script");
+    let answer = place.run(["run", "-r", "2", "--time-only", "sh job.sh"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+}
+
+#[test]
 fn programs_that_cannot_be_run() {
     let place = Place::new();
     place.write("plain.txt", "hello");
