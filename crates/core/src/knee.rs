@@ -110,6 +110,7 @@ pub struct Knee {
     allowed: Vec<Option<f64>>,
     measurements: Vec<Measurement>,
     tallies: Vec<Tally>,
+    /// The number of void measurements in a row; one without any punctual part counts twice.
     void_in_a_row: u32,
 }
 
@@ -142,7 +143,8 @@ pub struct KneeInterval {
 }
 
 /// The number of void measurements in a row that ends a search. Other work on the machine may spoil every other
-/// measurement for minutes, and the search waits for it to end; a generator that cannot keep the rate spoils all.
+/// measurement for minutes, and the search waits for it to end; a generator that cannot keep the rate spoils all. A
+/// measurement in which the generator was never punctual counts as two of them.
 const MOST_VOID: u32 = 8;
 
 /// The lowest rate at which a good one is searched, as a share of the first rate.
@@ -303,6 +305,7 @@ impl Knee {
     /// Adds a measurement to the search.
     pub fn report(&mut self, measurement: Measurement) {
         let (rate, outcome) = (measurement.rate, measurement.outcome);
+        let has_requests = measurement.counts.iter().flatten().any(|count| count.requests > 0.0);
         self.measurements.push(measurement);
         let place = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(place).is_none_or(|tally| tally.rate != rate) {
@@ -314,7 +317,11 @@ impl Knee {
             RateOutcome::Bad => tally.bad += 1,
             RateOutcome::Void => tally.void += 1,
         }
-        self.void_in_a_row = if outcome == RateOutcome::Void { self.void_in_a_row + 1 } else { 0 };
+        self.void_in_a_row = match (outcome, has_requests) {
+            (RateOutcome::Void, true) => self.void_in_a_row + 1,
+            (RateOutcome::Void, false) => self.void_in_a_row + 2,
+            (RateOutcome::Good | RateOutcome::Bad, _) => 0,
+        };
     }
 
     fn measured(&self, rate: f64) -> u32 {

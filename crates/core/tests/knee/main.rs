@@ -177,6 +177,13 @@ fn void_measurements_are_repeated_and_then_end_it() {
     let (found, steps) =
         find(KneeSearch::default(), |rate| Measurement { outcome: RateOutcome::Void, ..sharp(rate, 500.0) });
     assert_eq!((found.void, found.settled, found.low, steps), (true, false, None, 8));
+    // Where the generator was never punctual, no stretch is left, and fewer measurements tell it.
+    let (found, steps) = find(KneeSearch::default(), |rate| {
+        let never = sharp(rate, 500.0);
+        let counts = never.counts.iter().map(|_| Vec::new()).collect();
+        Measurement { outcome: RateOutcome::Void, counts, ..never }
+    });
+    assert_eq!((found.void, found.low, steps), (true, None, 4));
 }
 
 /// A server that keeps its limits up to 600/s, above which it shares so few cores with the generator that both are late:
