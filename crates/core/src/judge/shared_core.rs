@@ -2,7 +2,7 @@
 //!
 //! Other work on the same core makes code slower that keeps its execution units busy. If the core was shared in some of
 //! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in all of them,
-//! only earlier runs on the machine can show it.
+//! only earlier runs on the machine can show it, or what is known of the processor.
 
 use crate::stats::quantile::{quantile, sorted};
 use crate::subject::Arm;
@@ -12,11 +12,22 @@ use crate::subject::Arm;
 pub const ADDITIONS: &str = "batch.additions";
 
 /// The key of the figure of a tare that holds the number of cycles that these additions take if nothing else uses the
-/// core: the least of this run and of earlier ones on this class of machine. One reading.
+/// core: the least of this run, of earlier ones on this class of machine, and of what the processor takes. One reading.
 pub const ADDITIONS_ALONE: &str = "batch.additions.alone";
 
 /// A core was shared if the additions took more than this multiple of what they take alone.
 const SHARED: f64 = 1.1;
+
+/// Beside another hardware thread, the additions take about twice as long as alone. If they take more than this multiple
+/// of what is known of the processor, the processor is another one, as under an emulator.
+const OTHER_PROCESSOR: f64 = 3.0;
+
+/// The number of cycles that the additions take alone: the least of this run, of earlier runs, and of what is known of
+/// the processor.
+pub fn alone(now: f64, earlier: &[f64], of_processor: Option<f64>) -> f64 {
+    let of_processor = of_processor.filter(|most| now < OTHER_PROCESSOR * most);
+    earlier.iter().copied().chain(of_processor).fold(now, f64::min)
+}
 
 /// The number of cycles in the fastest blocks, of which one in fifty may be a misreading.
 pub fn in_fastest_blocks(additions: &[f64]) -> f64 {
@@ -68,13 +79,25 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_is_shared_in_all_blocks_shows_against_earlier_runs_only() {
+    fn a_core_that_is_shared_in_all_blocks_shows_against_one_alone() {
         let always = |_| 3_700.0;
         assert_eq!(slowdown(&tare(always, Some(2_700.0))), SLOWEST);
-        assert_eq!(slowdown(&tare(always, None)), 1.0, "nothing is known of earlier runs");
+        assert_eq!(slowdown(&tare(always, None)), 1.0, "nothing else is known");
         let mostly = |block: u32| if block.is_multiple_of(10) { 2_700.0 } else { 3_700.0 };
         assert_eq!(slowdown(&tare(mostly, Some(2_700.0))), 1.0, "some blocks were alone");
         assert_eq!(slowdown(&tare(|_| 2_800.0, Some(2_700.0))), 1.0, "noise");
+    }
+
+    #[test]
+    fn what_additions_take_alone_is_known_of_earlier_runs_or_of_the_processor() {
+        let told = [
+            alone(3_700.0, &[], Some(2_625.0)),
+            alone(3_700.0, &[3_650.0, 2_700.0], None),
+            alone(2_100.0, &[], Some(2_625.0)),
+            alone(10_000.0, &[], Some(2_625.0)),
+        ];
+        // The last one is that of an emulator, which executes all additions one after the other.
+        assert_eq!(told, [2_625.0, 2_700.0, 2_100.0, 10_000.0]);
     }
 
     #[test]

@@ -1,15 +1,18 @@
-//! Compares the core during a run with what it was in earlier runs: its clock frequency, and whether it was shared.
+//! Compares the core during a run with what it was in earlier runs: its clock frequency, and whether it was shared, which
+//! the processor may also show.
 
 use super::readings::own;
 use super::{Cases, SuiteRecord};
 use crate::store::{Store, add_readings};
+use scruple_core::judge::bench_cases::WITNESS;
 use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
-use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE, in_fastest_blocks, is_shared};
+use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE, alone, in_fastest_blocks, is_shared};
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::{median, sorted};
 use scruple_core::unit::Unit;
+use scruple_measure::core_speed::most_cycles_of_witness;
 
 /// The number of earlier runs that are read.
 const RUNS: usize = 20;
@@ -44,8 +47,8 @@ impl EarlierCore {
         if let Some(text) = remark_on_clock(seen.cycle, &self.cycles, &seen.cycles) {
             record.run.warn("clock", text);
         }
-        if let Some(text) = seen.additions.and_then(|additions| remark_on_sharing(additions, &self.additions))
-        {
+        let additions = seen.additions.zip(self.additions_alone(&seen));
+        if let Some(text) = additions.and_then(|(additions, alone)| remark_on_sharing(additions, alone)) {
             record.run.warn("shared-core", text);
         }
     }
@@ -63,11 +66,17 @@ impl EarlierCore {
     fn usual(&self, cases: &Cases, seen: &SeenCore) -> Vec<(usize, u32, Reading)> {
         let (low, high) = usual(&self.cycles, seen.cycle);
         let cycle = |end| own(USUAL, Unit::Nanoseconds, end);
-        let alone = self.additions.iter().copied().chain(seen.additions).reduce(f64::min);
-        let alone = alone.map(|alone| (0, own(ADDITIONS_ALONE, Unit::Count, alone)));
+        let alone = self.additions_alone(seen).map(|alone| (0, own(ADDITIONS_ALONE, Unit::Count, alone)));
         let all: Vec<(u32, Reading)> = [(0, cycle(low)), (1, cycle(high))].into_iter().chain(alone).collect();
         let of_tare = |tare| all.iter().map(move |(block, reading)| (tare, *block, reading.clone()));
         tares(cases).flat_map(of_tare).collect()
+    }
+
+    /// The number of cycles that the additions take alone. The witness of a program itself is nearer than what is known
+    /// of the processor.
+    fn additions_alone(&self, seen: &SeenCore) -> Option<f64> {
+        let of_processor = if seen.has_witness { None } else { most_cycles_of_witness() };
+        seen.additions.map(|now| alone(now, &self.additions, of_processor))
     }
 }
 
@@ -82,17 +91,20 @@ struct SeenCore {
     cycles: Vec<f64>,
     /// The number of cycles that independent additions took in the fastest blocks.
     additions: Option<f64>,
+    /// Whether the program has a witness of its own.
+    has_witness: bool,
 }
 
 impl SeenCore {
     fn of(cases: &Cases, run: &Run) -> Option<SeenCore> {
         let readings = |tare: &usize| run.arms[*tare].sample(CYCLE).map_or(0, |sample| sample.readings.len());
         let with_most = tares(cases).max_by_key(readings)?;
-        let sample = run.arms[with_most].sample(CYCLE)?;
+        let tare = &run.arms[with_most];
+        let sample = tare.sample(CYCLE)?;
         let cycles = sample.by_process().iter().map(|readings| median(readings)).collect();
-        let additions = run.arms[with_most].sample(ADDITIONS);
-        let additions = additions.map(|additions| in_fastest_blocks(&additions.readings));
-        Some(SeenCore { cycle: cycle(&run.arms[with_most])?, cycles, additions })
+        let additions = tare.sample(ADDITIONS).map(|additions| in_fastest_blocks(&additions.readings));
+        let has_witness = tare.sample(WITNESS).is_some();
+        Some(SeenCore { cycle: cycle(tare)?, cycles, additions, has_witness })
     }
 }
 
@@ -133,12 +145,11 @@ fn remark_on_clock(now: f64, earlier: &[f64], processes: &[f64]) -> Option<Strin
     ))
 }
 
-/// Writes the remark about a core that was shared during the whole run, as earlier runs show.
-fn remark_on_sharing(now: f64, earlier: &[f64]) -> Option<String> {
-    let alone = earlier.iter().copied().reduce(f64::min)?;
+/// Writes the remark about a core that was shared during the whole run, if additions took so much longer than alone.
+fn remark_on_sharing(now: f64, alone: f64) -> Option<String> {
     is_shared(now, alone).then(|| {
         format!(
-            "other work used the same core in all blocks: independent additions took {:.0} % longer than in earlier runs; alone on the core, cases may take down to half of these times, and the intervals include that",
+            "other work used the same core in all blocks: independent additions took {:.0} % longer than alone on the core; so cases may take down to half of these times alone, and the intervals include that",
             100.0 * (now / alone - 1.0)
         )
     })
@@ -164,10 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn a_core_that_was_shared_all_the_time_is_reported_against_the_fastest_earlier_run() {
-        let text = remark_on_sharing(3_700.0, &[3_650.0, 2_700.0]).expect("37 % is worth a remark");
+    fn a_core_that_was_shared_all_the_time_is_reported() {
+        let text = remark_on_sharing(3_700.0, 2_700.0).expect("37 % is worth a remark");
         assert!(text.contains("took 37 % longer"), "{text}");
-        assert_eq!(remark_on_sharing(2_750.0, &[2_700.0]), None);
-        assert_eq!(remark_on_sharing(3_700.0, &[]), None);
+        assert_eq!(remark_on_sharing(2_750.0, 2_700.0), None);
     }
 }
