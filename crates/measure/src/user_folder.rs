@@ -8,12 +8,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// The folder that an environment variable names if it is an absolute path, else this folder in the user's home; `None`
-/// if HOME is not set either.
+/// if HOME is not set to an absolute path either. A path that is empty or relative would be another folder for each
+/// working folder.
 pub fn user_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
-    match std::env::var_os(variable).filter(|value| Path::new(value).is_absolute()) {
-        Some(folder) => Some(folder.into()),
-        None => std::env::var_os("HOME").map(|home| Path::new(&home).join(in_home)),
-    }
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    folder(variable).or_else(|| folder("HOME").map(|home| home.join(in_home)))
 }
 
 /// The folder for what Scruple can make again: `scruple` in the user's cache, or if that cannot be written, a folder of

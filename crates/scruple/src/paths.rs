@@ -158,6 +158,8 @@ fn project_folder(from: &Path) -> Option<&Path> {
 
 fn user_folder(variable: &str, fallback: &str) -> Result<PathBuf, Fault> {
     scruple_measure::user_folder::user_folder(variable, fallback).ok_or_else(|| {
-        Fault::usage(format!("neither {variable} nor HOME is set: name a store with --store FILE"))
+        Fault::usage(format!(
+            "neither {variable} nor HOME is set to an absolute path: set one, or name a store with --store FILE"
+        ))
     })
 }

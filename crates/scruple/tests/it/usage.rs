@@ -51,6 +51,18 @@ fn bytes_that_are_not_text_are_a_path_like_others() {
 }
 
 #[test]
+fn a_home_that_is_empty_is_none() {
+    let place = Place::new();
+    let mut run = place.command(["run", "true"]);
+    let answer = place.finish(run.env("HOME", "").env_remove("XDG_DATA_HOME").env_remove("SCRUPLE_STORE"));
+    assert_snapshot!(answer.exchange(), @"
+    exit 2
+    --- stderr
+    error: neither XDG_DATA_HOME nor HOME is set to an absolute path: set one, or name a store with --store FILE
+    ");
+}
+
+#[test]
 fn a_command_that_is_not_text_is_refused_with_a_way_to_weigh_it() {
     let place = Place::new();
     let words = ["run", "-r", "2", "--time-only"].map(std::ffi::OsStr::new);
