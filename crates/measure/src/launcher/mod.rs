@@ -20,6 +20,7 @@ pub use request::{Ending, Launch, LaunchAnswer, LaunchOptions, LaunchResult, Pea
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The handle on the launcher process.
@@ -33,10 +34,10 @@ pub struct Launcher {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The program could not be started.
-    #[error("cannot start ‘{program}’: it could not {step}: {error}{}", advice(error))]
+    #[error("cannot start ‘{}’: it could not {step}: {error}{}", program.display(), advice(program, error))]
     NotStarted {
         /// The program.
-        program: String,
+        program: PathBuf,
         /// The step that failed.
         step: String,
         /// The system's error.
@@ -92,7 +93,7 @@ impl Launcher {
         match wire::receive_answer(self.socket.as_fd())? {
             LaunchAnswer::Ran(outcome) => Ok(*outcome),
             LaunchAnswer::NotStarted { step, errno } => Err(LaunchError::NotStarted {
-                program: launch.path.display().to_string(),
+                program: launch.path.clone(),
                 step,
                 error: io::Error::from_raw_os_error(errno),
             }),
@@ -110,11 +111,14 @@ impl Drop for Launcher {
     }
 }
 
-/// Advice for a program that exists but cannot be started.
-fn advice(error: &io::Error) -> &'static str {
+/// Advice for a program that was found but cannot be started.
+fn advice(program: &Path, error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::ENOEXEC) => {
             "; it is neither a program for this machine nor a script with a #! line: give it one, or name its interpreter"
+        }
+        Some(libc::ENOENT) if !program.exists() => {
+            "; it was there before: find out what removes it, such as a previous launch"
         }
         Some(libc::ENOENT) => "; the interpreter or loader that it names is not there",
         Some(libc::E2BIG) => "; its arguments and environment are too long for the system",

@@ -33,6 +33,17 @@ fn a_script_whose_interpreter_is_not_there_cannot_be_executed() {
 }
 
 #[test]
+fn a_program_that_removes_itself_is_missing_and_not_its_interpreter() {
+    let place = Place::new();
+    place.shell_script("once", "rm \"$0\"");
+    let answer = run(&place, &["./once"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert_snapshot!(answer.stderr, @"
+    error: cannot weigh ‘./once’: cannot start ‘[place]/./once’: it could not execute it: No such file or directory (os error 2); it was there before: find out what removes it, such as a previous launch
+    ");
+}
+
+#[test]
 fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     let place = Place::new();
     place.shell_script("fails", "echo it is all wrong >&2; exit 3");
