@@ -1,5 +1,6 @@
 //! Columns of text: pads and truncates texts, and aligns numbers on their decimal points.
 
+use super::colours::OPEN;
 use scruple_core::sorting::SortedMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -108,6 +109,11 @@ pub(crate) fn wrap(text: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
+/// Writes a remark: its sign, and below the sign nothing but spaces.
+pub(crate) fn remark(text: &str, columns: usize) -> String {
+    format!("{OPEN}!{OPEN:#} {}\n", wrap(text, columns.saturating_sub(2)).replace('\n', "\n  "))
+}
+
 /// Pads the cells of a column so that their decimal points are aligned, whatever the units of the cells are.
 pub(crate) fn on_points(cells: &mut [String]) {
     let split = |cell: &str| {
@@ -144,6 +150,12 @@ mod tests {
         assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
         assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
         assert_eq!(wrap("60 times, × 5.9", 11), "60 times,\n× 5.9");
+    }
+
+    #[test]
+    fn the_lines_of_a_remark_stand_beside_its_sign() {
+        let text = anstream::adapter::strip_str(&remark("the machine is busy", 13)).to_string();
+        assert_eq!(text, "! the machine\n  is busy\n");
     }
 
     #[test]

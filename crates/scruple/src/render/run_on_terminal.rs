@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, fit_names, right, wrap};
+use super::align::{fit, fit_names, right, remark, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
@@ -94,6 +94,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
             let _ = writeln!(out, "{}", if plain.trim_end().is_empty() { "" } else { &line });
         }
         for line in absent {
+            let line = wrap(line, width.saturating_sub(4)).replace('\n', "\n    ");
             let _ = writeln!(out, "  {DIM}{line}{DIM:#}");
         }
     }
@@ -124,13 +125,7 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
 /// Writes limits and warnings, which follow every table.
 pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     checked(report, width, out);
-    for warning in &report.run.warnings {
-        let _ = writeln!(
-            out,
-            "{OPEN}!{OPEN:#} {}",
-            wrap(&warning.text, width.saturating_sub(2)).replace('\n', "\n  ")
-        );
-    }
+    out.extend(report.run.warnings.iter().map(|warning| remark(&warning.text, width)));
 }
 
 /// Says where a run is stored: on one line, or on two if it is wider than this many columns.

@@ -3,8 +3,8 @@
 use super::series::{SeriesChanges, Trend, is_worse};
 use super::verb::ChosenRuns;
 use crate::history::report::sparkline::{self, VersionCell};
-use crate::render::align::wrap;
-use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::align::{self, wrap};
+use crate::render::colours::{BAD, BOLD, DIM, GOOD};
 use crate::render::json::{document, timestamp};
 use crate::store::StoredPoint;
 use scruple_core::changepoint::{ChangePoint, FEW_VALUES, StepSize};
@@ -46,7 +46,7 @@ pub fn terminal(chosen: &ChosenRuns, trends: &[Trend], width: usize) -> String {
     }
     if chosen.machine.is_none() {
         let text = "The runs are of machines of several classes, whose times cannot be compared: only the counts of this series can.";
-        let _ = writeln!(out, "\n{OPEN}!{OPEN:#} {}", wrap(text, width.saturating_sub(2)));
+        let _ = write!(out, "\n{}", align::remark(text, width));
     }
     out
 }

@@ -117,7 +117,8 @@ fn absent_metrics_say_why_and_are_never_zero() {
 
 #[test]
 fn a_metric_that_one_arm_lacks_is_shown_for_the_other() {
-    let without = arm(1.0, 2).absent("counting", "malloc.count", "the program is statically linked");
+    let why = "/the/folder/of/the/new/program is linked statically, so its malloc cannot be wrapped";
+    let without = arm(1.0, 2).absent("counting", "malloc.count", why);
     let answer = old_and_new(arm(1.0, 1), without, &["-r", "16", "--metrics", "malloc.count"]);
     assert_snapshot!(answer.exchange(), @r"
     exit 0
@@ -126,7 +127,8 @@ fn a_metric_that_one_arm_lacks_is_shown_for_the_other() {
 
     mallocs
       old  100
-      new: absent, because the program is statically linked
+      new: absent, because /the/folder/of/the/new/program is linked statically, so its malloc cannot
+        be wrapped
     ");
 }
 

@@ -2,7 +2,7 @@
 
 use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
-use crate::render::align::{fit, right, wrap};
+use crate::render::align::{fit, right, remark, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
 use scruple_core::gate::GateOutcome;
@@ -56,10 +56,7 @@ pub fn text(summary: &GateSummary, width: usize) -> String {
     for fact in &summary.facts {
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(fact, width));
     }
-    for remark in &summary.remarks {
-        let text = wrap(&remark.text, width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
-    }
+    out.extend(summary.remarks.iter().map(|one| remark(&one.text, width)));
     out
 }
 

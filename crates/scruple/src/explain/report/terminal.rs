@@ -3,7 +3,7 @@
 use super::words;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
-use crate::render::align::{fit, right, wrap};
+use crate::render::align::{fit, right, remark, wrap};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Explanation, FunctionDifference};
 use scruple_core::harmless_text::plain;
@@ -52,9 +52,7 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
     if !remarks.is_empty() {
         out.push('\n');
     }
-    for remark in remarks {
-        let _ = writeln!(out, "{}", wrap(&format!("! {remark}"), width));
-    }
+    out.extend(remarks.iter().map(|text| remark(text, width)));
     if let Some(counted) = words::counted(found) {
         let _ = writeln!(out, "\n{}", wrap(&counted, width));
     }

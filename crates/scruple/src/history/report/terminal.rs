@@ -4,7 +4,7 @@ use super::event::{EventDirection, HistoryEvent};
 use super::sparkline;
 use super::sparkline::VersionCell;
 use super::{HistoryReport, minor_changes, open_questions, words};
-use crate::render::align::{fit, right, wrap};
+use crate::render::align::{fit, right, remark, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::title;
 use anstyle::Style;
@@ -24,7 +24,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
     let _ = writeln!(out, "{}", wrap(&words::counts(page), width));
     if page.history.run.state != scruple_core::run::RunState::Complete {
         let state = page.history.run.state.word();
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {state}: these are the readings taken so far");
+        out.push_str(&remark(&format!("{state}: these are the readings taken so far"), width));
     }
     if page.shown.is_empty() {
         let _ =
@@ -48,8 +48,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
     );
     section("Still open", open_questions::sentences(page), width, &mut out);
     for warning in &page.history.run.warnings {
-        let text = wrap(&words::plain(&warning.text), width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
+        out.push_str(&remark(&words::plain(&warning.text), width));
     }
     out
 }

@@ -5,7 +5,7 @@ use crate::inspect::leak::{MALLOC, RESIDENT};
 use crate::inspect::leak_judgement::LeakJudgement;
 use crate::inspect::leak_schedule::LeakSchedule;
 use crate::inspect::leak_sites::Sites;
-use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::align::{fit, on_points, right, remark, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::page::Tone;
 use scruple_core::metric::Pass;
@@ -219,10 +219,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
     );
     let mut remarks = remarks(&leak.judgement, leak.metric, leak.other_memory.resident_unread.as_deref());
     remarks.extend(leak.left_out.as_ref().map(not_made));
-    for remark in remarks {
-        let text = wrap(&remark, width.saturating_sub(2)).replace('\n', "\n  ");
-        let _ = writeln!(out, "{OPEN}!{OPEN:#} {text}");
-    }
+    out.extend(remarks.iter().map(|text| remark(text, width)));
     out.push_str(&leak_sites::text(&leak.sites, width));
     out
 }

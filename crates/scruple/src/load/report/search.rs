@@ -2,7 +2,7 @@
 
 use crate::load::windows::{Loads, RateSearch};
 use crate::render::Report;
-use crate::render::align::{fit, right, wrap};
+use crate::render::align::{fit, right, remark, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity, share};
@@ -47,8 +47,7 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
     for text in remarks(sought, loads.plan.threads.priority) {
-        let _ =
-            writeln!(out, "{OPEN}!{OPEN:#} {}", wrap(&text, width.saturating_sub(2)).replace('\n', "\n  "));
+        out.push_str(&remark(&text, width));
     }
     out
 }
