@@ -11,7 +11,7 @@ version = "0.1.0"
 edition = "2024"
 
 [dependencies]
-scruple-bench = { path = "SDK" }
+scruple-bench = { path = "scruple-bench" }
 
 [[bench]]
 name = "micro"
@@ -40,17 +40,21 @@ fn main() {
 }
 "#;
 
-/// A package with one bench, in a folder of its own.
+/// A package with one bench, in a folder of its own, with a copy of the SDK as a member of its workspace.
 fn package(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("benches")).expect("a folder for the package");
     fs::create_dir_all(folder.join("src")).expect("a folder for the package");
-    let sdk = env!("CARGO_MANIFEST_DIR");
-    let files = [("Cargo.toml", MANIFEST.replace("SDK", sdk)), ("benches/micro.rs", BENCH.to_owned())];
-    for (file, text) in files.into_iter().chain([("src/lib.rs", String::new())]) {
+    for (file, text) in [("Cargo.toml", MANIFEST), ("benches/micro.rs", BENCH), ("src/lib.rs", "")] {
         fs::write(folder.join(file), text).expect("a file of the package");
     }
+    let copy = folder.join("scruple-bench");
+    fs::create_dir(&copy).expect("a folder for the SDK");
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let parts = ["Cargo.toml", "src", "benches"].map(|part| sdk.join(part));
+    let copied = Command::new("cp").arg("-r").args(parts).arg(&copy).status().expect("cp can be started");
+    assert!(copied.success(), "the SDK is copied");
     folder
 }
 
