@@ -111,6 +111,14 @@ pub(crate) fn measure(key: &str) -> &str {
         "memory.pss" => "proportional memory",
         "memory.uss" => "unique memory",
         "gc.pause_max" => "time in the longest pause",
+        "load.p50" => "median response time",
+        "load.p90" => "p90 response time",
+        "load.p99" => "p99 response time",
+        "load.p999" => "p99.9 response time",
+        "load.max" => "time for the longest response",
+        "load.mean" => "mean response time",
+        "load.service.p50" => "median service time",
+        "load.service.p99" => "p99 service time",
         key => metric(key).map_or(key, |metric| metric.title.as_ref()),
     }
 }

@@ -205,12 +205,12 @@ fn two_servers_are_compared_by_all_of_their_requests() {
       old  1000 requests/s  [1000, 1000]                            reference
       new  1000 requests/s  [1000, 1000]    0.00 % [0.00, 0.00]     same
 
-    ‘new’ takes 30.0 % more response p50 than ‘old’ (99.4 % sure: +29.3 % to +31.0 %, 10 turns).
+    ‘new’ takes 30.0 % more median response time than ‘old’ (99.4 % sure: +29.3 % to +31.0 %, 10 turns).
     "#);
     let same = ["--against", "old=http://127.0.0.1:10/", "--metrics", "load.p50"];
     script(&place, &[("old", windows(200)), ("new", windows(200))]);
     let answer = place.run(load(&same));
-    assert!(answer.stdout.contains("take the same response p50"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("take the same median response time"), "{}", answer.exchange());
 }
 
 #[test]
@@ -398,8 +398,8 @@ fn stored_loads_are_compared_like_any_runs() {
       new @before  1000 requests/s  [1000, 1000]          █                               reference
       new @after   1000 requests/s  [1000, 1000]          █       0.00 % [0.00, 0.00]     same
 
-    ‘new @after’ takes 50.0 % more response p50 than ‘new @before’ (99.4 % sure: +41.7 % to +58.9 %, 10
-    turns).
+    ‘new @after’ takes 50.0 % more median response time than ‘new @before’ (99.4 % sure: +41.7 % to
+    +58.9 %, 10 turns).
     ! the two runs were not taken side by side: whatever else changed on the machine in between is part
       of the difference
     "#);
