@@ -1,11 +1,10 @@
 //! The paths of the project, the store, and the work folder.
 
 use crate::address::StoreAddress;
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::{ResultArgs, StoreArgs, values};
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::store::Store;
-use scruple_core::harmless_text::{plain, steers};
 use std::path::{Path, PathBuf};
 
 /// Returns the address of the store: that of the command line, of the configuration, of the project, or of the user, in
@@ -42,7 +41,7 @@ pub fn data_file(name: &str) -> Result<PathBuf, Fault> {
 
 /// Opens the store for a new run, unless the user wants none.
 pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
-    check_label(args.label.as_deref())?;
+    values::label(args.label.as_deref())?;
     match args.no_store {
         true => Ok(None),
         false => Ok(Some(Store::open_for_runs(&store_address(args.store.as_deref())?)?)),
@@ -56,18 +55,6 @@ pub fn written(results: &ResultArgs, store: &StoreArgs) -> Vec<PathBuf> {
         _ => None,
     };
     results.export.all().into_iter().map(|export| export.path).chain(store).collect()
-}
-
-/// Checks that a label can identify a run, and that a list can show it.
-pub fn check_label(label: Option<&str>) -> Result<(), Fault> {
-    let Some(label) = label else { return Ok(()) };
-    let why = match label {
-        "" => "is empty",
-        _ if label == "last" || label.starts_with("last~") => "means the newest run",
-        _ if label.chars().any(steers) => "has a line end or another character that controls a terminal",
-        _ => return Ok(()),
-    };
-    Err(Fault::usage(format!("the label ‘{}’ {why}: give another --label", plain(label))))
 }
 
 /// Opens the store for reading.

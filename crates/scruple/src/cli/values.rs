@@ -1,6 +1,7 @@
-//! Parses values that several commands take on the command line: durations, ages, margins.
+//! Parses values that several commands take on the command line: durations, ages, margins, labels.
 
 use crate::fault::Fault;
+use scruple_core::harmless_text::{plain, steers};
 use scruple_core::unit::{Unit, parse_quantity};
 use std::time::Duration;
 
@@ -39,6 +40,18 @@ pub fn age(text: &str) -> Result<Duration, Fault> {
         Ok(ns) if (0.0..1e18).contains(&ns) => Ok(Duration::from_nanos(ns as u64)),
         _ => Err(Fault::usage(format!("‘{text}’ is not an age: give one such as 30d, 12h or 10min"))),
     }
+}
+
+/// Checks that a label can identify a run, and that a list can show it.
+pub fn label(label: Option<&str>) -> Result<(), Fault> {
+    let Some(label) = label else { return Ok(()) };
+    let why = match label {
+        "" => "is empty",
+        _ if label == "last" || label.starts_with("last~") => "means the newest run",
+        _ if label.chars().any(steers) => "has a line end or another character that controls a terminal",
+        _ => return Ok(()),
+    };
+    Err(Fault::usage(format!("the label ‘{}’ {why}: give another --label", plain(label))))
 }
 
 #[cfg(test)]

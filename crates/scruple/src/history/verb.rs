@@ -18,7 +18,7 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::json::timestamp;
+use crate::render::json::moment;
 use crate::render::output;
 use crate::versions::{self, BuildStarter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
@@ -157,7 +157,7 @@ fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
             text.push_str("\nOther histories of this repository (`status` and `report` show them by id):\n");
         }
         let words = shell_words::join(&other.argv);
-        let started = timestamp(other.started);
+        let started = moment(other.started);
         let _ = writeln!(text, "{}  {started}  {}  {}", other.id, other.state, plain(&words));
     }
     Ok(text)

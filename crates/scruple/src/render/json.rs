@@ -288,6 +288,15 @@ pub fn timestamp(milliseconds: i64) -> String {
         .map_or_else(|_| milliseconds.to_string(), |moment| moment.to_string())
 }
 
+/// Writes a moment for readers, to the second: `2026-11-28 08:31:04 UTC`.
+pub fn moment(milliseconds: i64) -> String {
+    let text = timestamp(milliseconds);
+    match text.get(..19).and_then(|text| text.split_once('T')) {
+        Some((date, time)) => format!("{date} {time} UTC"),
+        None => text,
+    }
+}
+
 fn arm_result<'a>(report: &'a Report<'_>, arm: &'a Arm) -> ArmResult<'a> {
     let level = report.run.terms.level;
     let tare = super::tare_of(report.run, arm);

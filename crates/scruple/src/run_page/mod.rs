@@ -16,7 +16,7 @@ pub mod verb;
 
 use crate::load::report::page as figures;
 use crate::render::Report;
-use crate::render::json::timestamp;
+use crate::render::json::moment;
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, harmless_name, harmless_sentence,
 };
@@ -129,10 +129,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
 
 /// Returns the time and the id of a run.
 pub fn of_run(run: &Run) -> Vec<String> {
-    let started = timestamp(run.started);
-    let (date, time) = started.split_once('T').unwrap_or((&started, ""));
-    let time: String = time.chars().take(5).collect();
-    let mut parts = vec![format!("{date} {time} UTC"), format!("run {}", harmless_name(&run.id))];
+    let mut parts = vec![moment(run.started), format!("run {}", harmless_name(&run.id))];
     parts.extend(run.label.as_ref().map(|label| format!("‘{}’", harmless_name(label))));
     if run.state != RunState::Complete {
         parts.push(format!("{}: these are the readings taken so far", run.state.word()));

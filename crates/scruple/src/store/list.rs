@@ -5,7 +5,7 @@ use super::{ListedRun, Store, outbox};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::align::fit;
-use crate::render::json::{timestamp, written};
+use crate::render::json::{moment, timestamp, written};
 use crate::render::output;
 use scruple_core::harmless_text::without_middle;
 use scruple_core::run::RunState;
@@ -65,9 +65,8 @@ fn as_table(runs: &[ListedRun]) -> String {
             if run.state == RunState::Complete { String::new() } else { format!(" ({})", run.state.word()) };
         let label = fit(&label_of(run), labels);
         let gap = if labels > 0 { "  " } else { "" };
-        let when = timestamp(run.started);
-        let when = when.split('.').next().unwrap_or(&when).trim_end_matches('Z').replace('T', " ");
-        let _ = writeln!(text, "{}  {when} UTC  {label}{gap}{}{state}", run.id, run.arms.join(" | "));
+        let when = moment(run.started);
+        let _ = writeln!(text, "{}  {when}  {label}{gap}{}{state}", run.id, run.arms.join(" | "));
     }
     if text.is_empty() {
         text.push_str("No runs are stored yet: `scruple run` stores the first.\n");

@@ -7,7 +7,7 @@ use crate::address::StoreAddress;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::paths;
-use crate::render::json::timestamp;
+use crate::render::json::moment;
 use crate::render::output;
 use scruple_core::run::RunState;
 use scruple_core::unit::{Unit, quantity};
@@ -140,7 +140,7 @@ fn lines(runs: &[&ListedRun], dry_run: bool) -> String {
     let mut text = String::new();
     for run in runs {
         let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
-        let when = timestamp(run.started);
+        let when = moment(run.started);
         let _ = writeln!(text, "{verb} {}{label} of {when}: {}", run.id, run.arms.join(" | "));
     }
     if runs.is_empty() {

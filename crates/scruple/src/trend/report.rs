@@ -26,7 +26,7 @@ pub fn terminal(chosen: &ChosenRuns, trends: &[Trend], width: usize) -> String {
     let machine = chosen.machine.as_deref().unwrap_or("machines of all classes");
     let plural = if points.len() == 1 { "" } else { "s" };
     let mut out = format!(
-        "{} · {} run{plural}, {} to {} · {machine}\n",
+        "{} · {} run{plural}, {} to {} UTC · {machine}\n",
         chosen.subject,
         points.len(),
         ends[0],

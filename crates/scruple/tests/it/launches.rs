@@ -52,7 +52,7 @@ fn of_one_launch_the_peak_of_a_large_program_is_known_and_the_rest_has_a_reason(
     assert!((100e6..104e6).contains(&peak), "{peak}");
     let run = weigh(&place, "1", &["./burn 0"]);
     let absent = |key: &str| run["arms"][0]["metrics"][key]["absent"].as_str().unwrap_or("").to_owned();
-    assert_eq!(absent("memory.peak"), "too small to be read from a timed launch: give -r 2 or more");
+    assert_eq!(absent("memory.peak"), "it is too small to be read from a timed launch: give -r 2 or more");
     assert_eq!(absent("malloc.count"), "there were no launches left for it: give -r 4 or more");
     let table = place.run(["run", "--no-store", "-r", "1", "./burn 0"]).stdout;
     assert!(table.contains("too small to be read from a timed launch"), "{table}");

@@ -29,7 +29,7 @@ fn a_trend_names_the_run_that_changed_and_stays_on_one_class_of_machines() {
     assert_snapshot!(place.run(words).exchange(), @r#"
     exit 0
     --- stdout
-    parse · 9 runs, 1970-01-01 00:00 to 1970-01-01 00:00 · scripted
+    parse · 9 runs, 1970-01-01 00:00 to 1970-01-01 00:00 UTC · scripted
 
     cpu  4.00 ms → 4.80 ms  (+20.1 %)
       ▁▁▁▁▁▁███

@@ -87,7 +87,9 @@ impl CommandPasses {
             Some(peak) => {
                 Reading::of(declared, peak as f64, "kernel accounting").with_quality(Quality::Noisy)
             }
-            None => Reading::absent(declared, "too small to be read from a timed launch: give -r 2 or more"),
+            None => {
+                Reading::absent(declared, "it is too small to be read from a timed launch: give -r 2 or more")
+            }
         };
         self.writer.keep(&mut self.run, index, Pass::Memory, 0, vec![reading]);
     }

@@ -6,6 +6,7 @@ use super::criterion_rs::CriterionFolder;
 use super::series::found_series;
 use super::series::found_series::FoundSeries;
 use super::{Format, ImportError, Imported, summaries};
+use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths;
@@ -63,7 +64,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         }
     }
     found.extend(of_folders(&folders)?);
-    paths::check_label(args.label.as_deref())?;
+    values::label(args.label.as_deref())?;
     let mut histories = series.histories(args.label.as_deref())?;
     if args.label.is_some() && found.len() + histories.len() > 1 {
         return Err(Fault::usage(format!(

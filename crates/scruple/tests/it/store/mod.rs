@@ -47,6 +47,7 @@ fn runs_are_removed_by_name_all_of_them_or_none() {
     let gone = place.run(["store", "rm", "first", &all[0], "last"]);
     assert_eq!(gone.code, 0, "{}", gone.exchange());
     assert!(gone.stdout.contains(&format!("Removed {} (‘first’) of", all[2])), "{}", gone.exchange());
+    assert!(gone.stdout.lines().all(|line| line.contains(" UTC: ")), "{}", gone.exchange());
     assert_eq!(ids(&place), [all[1].clone()]);
     let store = Connection::open(place.file("store.db")).expect("the store");
     let orphans = "SELECT (SELECT count(*) FROM arm WHERE run_id != ?1) + (SELECT count(*) FROM sample WHERE run_id != ?1)";
