@@ -1,6 +1,6 @@
 //! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
-use super::{Groups, Pair, RESAMPLING_SEED, estimate};
+use super::{Groups, Pair, RESAMPLING_SEED, estimate, shared_core};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
@@ -91,7 +91,7 @@ pub const WITNESS: &str = "batch.witness";
 pub const BESIDE: &str = "batch.beside";
 
 /// A block is undisturbed if its witness took at most this multiple of the time of the fastest ones.
-const DISTURBED: f64 = 1.25;
+pub(super) const DISTURBED: f64 = 1.25;
 
 /// The key of the figure of a tare that holds the share of each block in which the program was ready to run but waited
 /// for a core.
@@ -141,7 +141,9 @@ fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
     let time = tare.sample("time.wall")?;
     let by_tare = is_long(tare).then(|| quick(time));
     let by_scruple = tare.sample(BESIDE).map(|beside| {
-        let slow = &sorting::set(beside.blocks.iter().copied()) - &quick(beside);
+        let fastest =
+            shared_core::time_alone(tare).map_or(fastest(beside), |alone| alone.min(fastest(beside)));
+        let slow = &sorting::set(beside.blocks.iter().copied()) - &at_most(beside, DISTURBED * fastest);
         &sorting::set(time.blocks.iter().copied()) - &slow
     });
     let all = time.readings.len();
@@ -157,7 +159,12 @@ fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
 
 /// The blocks in which a witness was about as fast as in the fastest ones.
 fn quick(witness: &Sample) -> BTreeSet<u32> {
-    at_most(witness, DISTURBED * quantile(&sorted(&witness.readings), 0.02))
+    at_most(witness, DISTURBED * fastest(witness))
+}
+
+/// The time of a witness in the fastest blocks, of which one in fifty may be a misreading.
+fn fastest(witness: &Sample) -> f64 {
+    quantile(&sorted(&witness.readings), 0.02)
 }
 
 fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {

@@ -1,10 +1,12 @@
 //! Whether the core on which cases were timed was shared with another hardware thread during a whole run.
 //!
 //! Other work on the same core makes code slower that keeps its execution units busy. If the core was shared in some of
-//! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in all of them,
-//! only earlier runs on the machine can show it, or what is known of the processor.
+//! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in nearly all of
+//! them, only earlier runs on the machine can show it, or what is known of the processor.
 
-use crate::stats::quantile::{quantile, sorted};
+use super::bench_cases::{self, BESIDE, DISTURBED};
+use super::clock::CYCLE;
+use crate::stats::quantile::{median, quantile, sorted};
 use crate::subject::Arm;
 
 /// The key of the figure of a tare that holds the number of cycles that a fixed number of independent additions took at
@@ -39,26 +41,45 @@ pub fn in_fastest_blocks(additions: &[f64]) -> f64 {
 /// 1.8 times as long while additions took 1.4 times as long.
 const SLOWEST: f64 = 2.0;
 
-/// The factor by which a core that was shared in all blocks of a run may have made code slower; 1 if it was not shared,
-/// or if that is not known.
+/// The factor by which a core that was shared in the blocks that count may have made code slower; 1 if it was not
+/// shared, or if that is not known.
 pub fn slowdown(tare: &Arm) -> f64 {
-    let known = least(tare, ADDITIONS).zip(least(tare, ADDITIONS_ALONE));
-    known.map_or(1.0, |(additions, alone)| slower(additions, alone))
+    if longer(tare).is_some() { SLOWEST } else { 1.0 }
+}
+
+/// How many times as long the additions took as alone, if the core was shared in the blocks that count.
+pub fn longer(tare: &Arm) -> Option<f64> {
+    let alone = least(tare, ADDITIONS_ALONE)?;
+    let in_fastest = least(tare, ADDITIONS).filter(|additions| is_shared(*additions, alone));
+    let beside = beside_in_counted_blocks(tare).zip(time_alone(tare)).map(|(time, alone)| time / alone);
+    in_fastest
+        .map(|additions| additions / alone)
+        .into_iter()
+        .chain(beside.filter(|ratio| *ratio > DISTURBED))
+        .reduce(f64::max)
+}
+
+/// The usual time of the additions beside the blocks that count, in nanoseconds.
+fn beside_in_counted_blocks(tare: &Arm) -> Option<f64> {
+    let beside = bench_cases::counted(tare.sample(BESIDE)?, tare);
+    (!beside.readings.is_empty()).then(|| median(&beside.readings))
+}
+
+/// The time in nanoseconds that the additions take alone.
+pub(super) fn time_alone(tare: &Arm) -> Option<f64> {
+    Some(least(tare, ADDITIONS_ALONE)? * median(&tare.sample(CYCLE)?.readings))
 }
 
 /// The factor by which code may have been slower in one of two runs than in the other because the core was shared in
 /// one of them.
 pub(super) fn between(left: &Arm, right: &Arm) -> f64 {
-    let known = least(left, ADDITIONS).zip(least(right, ADDITIONS));
-    known.map_or(1.0, |(left, right)| slower(left.max(right), left.min(right)))
+    let fastest = least(left, ADDITIONS).zip(least(right, ADDITIONS));
+    let differ = fastest.is_some_and(|(left, right)| is_shared(left.max(right), left.min(right)));
+    if differ || longer(left).is_some() != longer(right).is_some() { SLOWEST } else { 1.0 }
 }
 
 fn least(tare: &Arm, key: &str) -> Option<f64> {
     Some(in_fastest_blocks(&tare.sample(key)?.readings))
-}
-
-fn slower(additions: f64, alone: f64) -> f64 {
-    if is_shared(additions, alone) { SLOWEST } else { 1.0 }
 }
 
 /// Whether additions that took so many cycles shared the core, if they take `alone` cycles alone.
@@ -86,6 +107,32 @@ mod tests {
         let mostly = |block: u32| if block.is_multiple_of(10) { 2_700.0 } else { 3_700.0 };
         assert_eq!(slowdown(&tare(mostly, Some(2_700.0))), 1.0, "some blocks were alone");
         assert_eq!(slowdown(&tare(|_| 2_800.0, Some(2_700.0))), 1.0, "noise");
+    }
+
+    #[test]
+    fn a_core_that_is_shared_in_most_of_the_blocks_that_count_made_them_slower() {
+        // Alone, the additions take 2,700 cycles of 0.27 ns: 729 ns.
+        let tare = |beside: fn(u32) -> f64, alone: Option<f64>| {
+            let of_blocks = |of: fn(u32) -> f64| (0..60).map(|block| (block, of(block))).collect::<Vec<_>>();
+            let mut samples = vec![
+                (BESIDE, of_blocks(beside)),
+                (CYCLE, of_blocks(|_| 0.27)),
+                ("time.wall", of_blocks(|_| 2.5)),
+            ];
+            samples.extend(alone.map(|alone| (ADDITIONS_ALONE, vec![(0, alone)])));
+            arm(Role::Tare, &samples)
+        };
+        let rarely_alone: fn(u32) -> f64 = |block| if block.is_multiple_of(30) { 730.0 } else { 1_100.0 };
+        assert_eq!(slowdown(&tare(rarely_alone, Some(2_700.0))), SLOWEST);
+        assert_eq!(slowdown(&tare(rarely_alone, None)), 1.0, "nothing else is known");
+        let often_alone: fn(u32) -> f64 = |block| if block.is_multiple_of(6) { 730.0 } else { 1_100.0 };
+        let counted = bench_cases::undisturbed(&tare(often_alone, Some(2_700.0))).expect("ten blocks");
+        assert!(counted.iter().all(|block| block.is_multiple_of(6)), "{counted:?}");
+        assert_eq!(slowdown(&tare(often_alone, Some(2_700.0))), 1.0);
+        // The fastest blocks were not alone either, as the processor tells.
+        let slower: fn(u32) -> f64 = |block| 930.0 + f64::from(block % 10) * 30.0;
+        assert_eq!(slowdown(&tare(slower, Some(2_700.0))), SLOWEST);
+        assert!(longer(&tare(slower, Some(2_700.0))).is_some_and(|longer| (1.3..1.6).contains(&longer)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, fit_names, right, remark, wrap};
+use super::align::{fit, fit_names, remark, right, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,

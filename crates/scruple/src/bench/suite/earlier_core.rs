@@ -4,9 +4,10 @@
 use super::readings::own;
 use super::{Cases, SuiteRecord};
 use crate::store::{Store, add_readings};
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::bench_cases::WITNESS;
 use scruple_core::judge::clock::{APART, CYCLE, USUAL, cycle, usual};
-use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE, alone, in_fastest_blocks, is_shared};
+use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE, alone, in_fastest_blocks, longer};
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
@@ -47,8 +48,7 @@ impl EarlierCore {
         if let Some(text) = remark_on_clock(seen.cycle, &self.cycles, &seen.cycles) {
             record.run.warn("clock", text);
         }
-        let additions = seen.additions.zip(self.additions_alone(&seen));
-        if let Some(text) = additions.and_then(|(additions, alone)| remark_on_sharing(additions, alone)) {
+        if let Some(text) = remark_on_sharing(cases, &record.run) {
             record.run.warn("shared-core", text);
         }
     }
@@ -145,19 +145,23 @@ fn remark_on_clock(now: f64, earlier: &[f64], processes: &[f64]) -> Option<Strin
     ))
 }
 
-/// Writes the remark about a core that was shared during the whole run, if additions took so much longer than alone.
-fn remark_on_sharing(now: f64, alone: f64) -> Option<String> {
-    is_shared(now, alone).then(|| {
-        format!(
-            "other work used the same core in all blocks: independent additions took {:.0} % longer than alone on the core; so cases may take down to half of these times alone, and the intervals include that",
-            100.0 * (now / alone - 1.0)
-        )
-    })
+/// Writes the remark about a core that was shared in nearly all blocks of some cases.
+fn remark_on_sharing(cases: &Cases, run: &Run) -> Option<String> {
+    let open = cases.weighed.iter().filter(|weighed| weighed.is_open());
+    let shared: Vec<(&str, f64)> = open
+        .filter_map(|weighed| Some((run.arms[weighed.arm].name.as_str(), longer(&run.arms[weighed.tare])?)))
+        .collect();
+    let most = shared.iter().map(|(_, longer)| *longer).reduce(f64::max)?;
+    Some(format!(
+        "other work used the same core in nearly all blocks of {}: independent additions took up to {:.0} % longer than alone on the core; so alone, these cases may take down to half of the times shown, and the intervals include that",
+        list_names(shared.iter().map(|(name, _)| name)),
+        100.0 * (most - 1.0)
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{remark_on_clock, remark_on_sharing};
+    use super::remark_on_clock;
 
     #[test]
     fn a_run_at_another_clock_frequency_is_reported_with_both_frequencies() {
@@ -172,12 +176,5 @@ mod tests {
         let text =
             remark_on_clock(0.3, &[0.3], &[0.33, 0.30, 0.30, 0.30, 0.33]).expect("10 % within the run");
         assert!(text.contains("from 3.33 GHz to 3.03 GHz"), "{text}");
-    }
-
-    #[test]
-    fn a_core_that_was_shared_all_the_time_is_reported() {
-        let text = remark_on_sharing(3_700.0, 2_700.0).expect("37 % is worth a remark");
-        assert!(text.contains("took 37 % longer"), "{text}");
-        assert_eq!(remark_on_sharing(2_750.0, 2_700.0), None);
     }
 }

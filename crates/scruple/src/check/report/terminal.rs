@@ -2,7 +2,7 @@
 
 use super::{origin_words, outcome_of_limit};
 use crate::check::summary::{FoundRow, GateSummary};
-use crate::render::align::{fit, right, remark, wrap};
+use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
 use scruple_core::gate::GateOutcome;

@@ -3,7 +3,7 @@
 use super::words;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
-use crate::render::align::{fit, right, remark, wrap};
+use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Explanation, FunctionDifference};
 use scruple_core::harmless_text::plain;

@@ -4,7 +4,7 @@ use super::event::{EventDirection, HistoryEvent};
 use super::sparkline;
 use super::sparkline::VersionCell;
 use super::{HistoryReport, minor_changes, open_questions, words};
-use crate::render::align::{fit, right, remark, wrap};
+use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::title;
 use anstyle::Style;

@@ -5,7 +5,7 @@ use crate::inspect::leak::{MALLOC, RESIDENT};
 use crate::inspect::leak_judgement::LeakJudgement;
 use crate::inspect::leak_schedule::LeakSchedule;
 use crate::inspect::leak_sites::Sites;
-use crate::render::align::{fit, on_points, right, remark, wrap};
+use crate::render::align::{fit, on_points, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::page::Tone;
 use scruple_core::metric::Pass;

@@ -2,7 +2,7 @@
 
 use crate::load::windows::{Loads, RateSearch};
 use crate::render::Report;
-use crate::render::align::{fit, right, remark, wrap};
+use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity, share};
