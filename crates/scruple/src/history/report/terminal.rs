@@ -191,8 +191,10 @@ fn changes(page: &HistoryReport<'_>, width: usize, out: &mut String) {
         let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(minor, width));
     }
     let quiet = (0..page.history.versions.len()).filter(|index| page.is_weighed(*index)).filter(|index| {
-        let before = |event: &HistoryEvent<'_>| event.set.contains(index) || event.at == *index;
-        !page.events.iter().any(before)
+        // The version of an event may have been weighed as another version with the same binary.
+        let weighed_as = |version: &usize| page.stands_for(*version) == *index;
+        let changed = |event: &HistoryEvent<'_>| event.set.iter().any(weighed_as) || weighed_as(&event.at);
+        !page.events.iter().any(changed)
     });
     let others = match quiet.count() {
         0 => return,
@@ -299,5 +301,31 @@ fn not_weighed(page: &HistoryReport<'_>, width: usize, out: &mut String) {
     }
     if failed.len() > LISTED {
         let _ = writeln!(out, "  {DIM}and {} more{DIM:#}", failed.len() - LISTED);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::history::report::HistoryReport;
+    use crate::history::report::fixture::{JudgedHistory, rich};
+    use scruple_core::history::VersionState;
+
+    #[test]
+    fn a_weighed_version_that_stands_for_the_version_of_a_change_is_not_among_the_others() {
+        let mut made = rich();
+        let others = |made: &JudgedHistory| {
+            let text = HistoryReport::of(&made.history, &made.judgement).terminal(200);
+            let text = anstream::adapter::strip_str(&text).to_string();
+            let line = text.lines().find(|line| line.starts_with("No change was found")).map(str::to_owned);
+            line.expect("other versions were weighed")
+        };
+        assert_eq!(others(&made), "No change was found at the other 20 weighed versions.");
+        let page = HistoryReport::of(&made.history, &made.judgement);
+        let title = |at: usize| made.history.versions[at].title == "Check every access";
+        let at = page.events.iter().map(|event| event.at).find(|at| title(*at)).expect("the event");
+        let same = made.history.versions[at + 1].commit.clone();
+        made.history.versions[at].state = VersionState::SameBinary;
+        made.history.versions[at].same_as = Some(same);
+        assert_eq!(others(&made), "No change was found at the other 19 weighed versions.");
     }
 }
