@@ -480,7 +480,7 @@ pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Cod
             return Err(Fault {
                 code: Code::Unknown,
                 message: format!(
-                    "every window of ‘{}’ is void: the generator was late or had no core, so nothing is known of the server; give it a core of its own (--threads 1@CORE), or load when the machine is less busy",
+                    "every window of ‘{}’ is void: the generator was late or had no core, so rates and response times are not those of the server; give it a core of its own (--threads 1@CORE), or load when the machine is less busy",
                     server.name
                 ),
             });
