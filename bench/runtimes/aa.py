@@ -3,8 +3,8 @@
 
     python3 bench/runtimes/aa.py [--scruple BIN] [--times N] [WORD…]
 
-Only the runtimes whose name contains one of the words. The exit code is 1 if more than one verdict in twenty is
-"different".
+Only the runtimes whose name has one of the words, as a whole: R selects neither Ruby nor Racket CS. The exit code is 1
+if more than one verdict in twenty is "different", and 2 if a word is in no name.
 """
 
 import argparse
@@ -51,15 +51,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--scruple", default=os.path.join(HERE, "../../target/release/scruple"), help="the program")
     parser.add_argument("--times", type=int, default=40, help="comparisons of each runtime")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="only runtimes whose name contains one of these")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only runtimes whose name has one of these")
     options = parser.parse_args()
+    unknown = set(options.words) - {word for program in PROGRAMS for word in program[0].split()}
+    if unknown:
+        names = ", ".join(program[0] for program in PROGRAMS)
+        parser.error(f"no runtime has a name with the word {', '.join(sorted(map(repr, unknown)))}; there are: {names}")
     scruple = os.path.abspath(options.scruple)
     wrong = False
     print("| runtime | comparisons | different | small | same | can't tell | different, by metric |")
     print("|---|---|---|---|---|---|---|")
     all_of = {}
     for name, source, build, run, steps in PROGRAMS:
-        if options.words and not any(word in name for word in options.words):
+        if options.words and not set(options.words) & set(name.split()):
             continue
         if not shutil.which(run[0] if not build else build[0]):
             print(f"skipped: {name} is not installed", file=sys.stderr)
