@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -44,17 +43,11 @@ def holds(span, both):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--scruple", default="scruple", help="the program (default: the one on the path)")
-    parser.add_argument("--only", action="append", choices=five.SUITES, help="only this suite")
     parser.add_argument("--times", type=int, default=20, help="first answers of each suite")
     parser.add_argument("--processes", type=int, default=12, help="processes of each half of the long answer")
     parser.add_argument("--no-store", action="store_true", help="no first answer reads earlier ones")
     parser.add_argument("--verbose", action="store_true", help="print every interval that does not hold the long answer")
-    options = parser.parse_args()
-    found = shutil.which(options.scruple)
-    if not found:
-        sys.exit(f"there is no ‘{options.scruple}’: name the program with --scruple")
-    options.scruple = os.path.abspath(found)
+    options = five.parsed(parser)
     long = ["--no-store", "--processes", str(options.processes)]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

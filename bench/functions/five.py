@@ -85,17 +85,23 @@ def agreement(spans):
     return largest, apart
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parsed(parser):
+    """The options of a study of these suites, with the program that it tries."""
     parser.add_argument("--scruple", default="scruple", help="the program (default: the one on the path)")
     parser.add_argument("--only", action="append", choices=SUITES, help="only this suite")
-    parser.add_argument("--times", type=int, default=5, help="invocations of each suite")
-    parser.add_argument("--verbose", action="store_true", help="print the net and the interval of every invocation")
     options = parser.parse_args()
     found = shutil.which(options.scruple)
     if not found:
         sys.exit(f"there is no ‘{options.scruple}’: name the program with --scruple")
     options.scruple = os.path.abspath(found)
+    return options
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--times", type=int, default=5, help="invocations of each suite")
+    parser.add_argument("--verbose", action="store_true", help="print the net and the interval of every invocation")
+    options = parsed(parser)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         suites = list(built(options.only, folder))

@@ -126,8 +126,8 @@ pub fn description() -> Command {
 /// Parses the command line. For help, the version and usage errors, it prints a text and ends the process.
 ///
 /// # Errors
-/// A command is not UTF-8; an option has another name now; or a variable that replaces an option is empty, where the parser would blame the
-/// option, which the user did not give.
+/// A command is not UTF-8; an option has another name now; or a variable that replaces an option is empty, where the
+/// parser would blame the option, which the user did not give.
 pub fn parse() -> Result<Cli, Fault> {
     let parsed = description().try_get_matches();
     match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {

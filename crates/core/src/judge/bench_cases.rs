@@ -1,6 +1,7 @@
 //! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
-use super::{Groups, Pair, RESAMPLING_SEED, estimate, shared_core};
+use super::shared_core::{self, in_fastest_blocks};
+use super::{Groups, Pair, RESAMPLING_SEED, estimate};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::run::Run;
@@ -141,8 +142,8 @@ fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
     let time = tare.sample("time.wall")?;
     let by_tare = is_long(tare).then(|| quick(time));
     let by_scruple = tare.sample(BESIDE).map(|beside| {
-        let fastest =
-            shared_core::time_alone(tare).map_or(fastest(beside), |alone| alone.min(fastest(beside)));
+        let fastest = in_fastest_blocks(&beside.readings);
+        let fastest = shared_core::time_alone(tare).map_or(fastest, |alone| alone.min(fastest));
         let slow = &sorting::set(beside.blocks.iter().copied()) - &at_most(beside, DISTURBED * fastest);
         &sorting::set(time.blocks.iter().copied()) - &slow
     });
@@ -159,12 +160,7 @@ fn alone(tare: &Arm) -> Option<(BTreeSet<u32>, usize)> {
 
 /// The blocks in which a witness was about as fast as in the fastest ones.
 fn quick(witness: &Sample) -> BTreeSet<u32> {
-    at_most(witness, DISTURBED * fastest(witness))
-}
-
-/// The time of a witness in the fastest blocks, of which one in fifty may be a misreading.
-fn fastest(witness: &Sample) -> f64 {
-    quantile(&sorted(&witness.readings), 0.02)
+    at_most(witness, DISTURBED * in_fastest_blocks(&witness.readings))
 }
 
 fn at_most(sample: &Sample, limit: f64) -> BTreeSet<u32> {

@@ -31,9 +31,9 @@ pub fn alone(now: f64, earlier: &[f64], of_processor: Option<f64>) -> f64 {
     earlier.iter().copied().chain(of_processor).fold(now, f64::min)
 }
 
-/// The number of cycles in the fastest blocks, of which one in fifty may be a misreading.
-pub fn in_fastest_blocks(additions: &[f64]) -> f64 {
-    quantile(&sorted(additions), 0.02)
+/// The number of cycles, or the time, in the fastest blocks, of which one in fifty may be a misreading.
+pub fn in_fastest_blocks(witness: &[f64]) -> f64 {
+    quantile(&sorted(witness), 0.02)
 }
 
 /// The factor by which code on a shared core may be slower than alone. Two hardware threads share the execution units of

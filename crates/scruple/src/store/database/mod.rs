@@ -210,7 +210,7 @@ impl Database {
         Ok(())
     }
 
-    /// Ends the transaction that [`Database::hold`] began: commits it if `keep` is true, and otherwise rolls it back.
+    /// Ends the open transaction: commits it if `keep` is true, and otherwise rolls it back.
     pub(super) fn release(&self, keep: bool) -> Result<(), DatabaseFailure> {
         self.held.set(false);
         let result = if keep { self.engine.commit() } else { Ok(()) };
@@ -248,12 +248,8 @@ impl Database {
         begin()?;
         self.held.set(true);
         let result = work();
-        self.held.set(false);
-        let result = result.and_then(|value| self.engine.commit().map(|()| value));
-        if result.is_err() {
-            self.engine.rollback();
-        }
-        result
+        let ended = self.release(result.is_ok());
+        result.and_then(|value| ended.map(|()| value))
     }
 }
 
