@@ -35,7 +35,13 @@ pub struct KneeSearch {
 
 impl Default for KneeSearch {
     fn default() -> KneeSearch {
-        KneeSearch { from: 100.0, most: 1e6, precision: 1.25, repeats: 3, steps: 100 }
+        KneeSearch {
+            from: 100.0,
+            most: 1e6,
+            precision: 1.0 + crate::default_margins::HIGHEST_RATES,
+            repeats: 3,
+            steps: 100,
+        }
     }
 }
 

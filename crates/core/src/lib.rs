@@ -6,6 +6,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 pub mod changepoint;
+pub mod default_margins;
 pub mod environment;
 pub mod evidence;
 pub mod explain;

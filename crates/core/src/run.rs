@@ -1,5 +1,6 @@
 //! A run: one execution of Scruple, with its request, its environment, and everything that it read.
 
+use crate::default_margins;
 use crate::limit::Limit;
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
@@ -48,7 +49,13 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { margin: 0.02, level: 0.95, looks: 1, reference: None, limits: Vec::new() }
+        Terms {
+            margin: default_margins::COMMANDS,
+            level: 0.95,
+            looks: 1,
+            reference: None,
+            limits: Vec::new(),
+        }
     }
 }
 

@@ -141,7 +141,8 @@ impl Program {
         if mode & (libc::S_ISUID | libc::S_ISGID) != 0 {
             return Err("valgrind executes no program that sets its user or group".to_owned());
         }
-        File::open(&self.path).map_err(|why| format!("valgrind must read {}: {why}", self.path.display()))?;
+        File::open(&self.path)
+            .map_err(|why| format!("valgrind cannot read ‘{}’: {why}", self.path.display()))?;
         Ok(())
     }
 }

@@ -29,11 +29,17 @@ pub fn cache_folder() -> Result<PathBuf, String> {
     }
     // SAFETY: takes no argument and cannot fail.
     let user = unsafe { libc::geteuid() };
-    let folder = std::env::temp_dir().join(format!("scruple-cache-{user}"));
+    let folder = temporary_files().join(format!("scruple-cache-{user}"));
     match private_folder(&folder, user) {
         Ok(()) => Ok(folder),
         Err(error) => Err(format!("‘{}’: {error}", folder.display())),
     }
+}
+
+/// The folder for temporary files: that of TMPDIR if it is an absolute path, else `/tmp`.
+pub(crate) fn temporary_files() -> PathBuf {
+    let folder = std::env::temp_dir();
+    if folder.is_absolute() { folder } else { "/tmp".into() }
 }
 
 /// Creates a folder that only this user can enter, or accepts an existing one if no other user can have put anything
@@ -47,7 +53,7 @@ fn private_folder(folder: &Path, user: u32) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let refused = match () {
         () if found.is_symlink() => "is a symbolic link",
-        () if !found.is_dir() => "is no folder",
+        () if !found.is_dir() => "is not a folder",
         () if found.uid() != user => "belongs to another user",
         () if found.mode() & 0o022 != 0 => "can be written by other users",
         () => return may_write(folder),
@@ -80,9 +86,9 @@ impl TemporaryFolder {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("scruple-{purpose}-{}-{number}", std::process::id()));
+        let path = temporary_files().join(format!("scruple-{purpose}-{}-{number}", std::process::id()));
         let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| format!("cannot make the folder {}: {error}", path.display()))?;
+        made.map_err(|error| format!("cannot make the folder ‘{}’: {error}", path.display()))?;
         Ok(TemporaryFolder(path))
     }
 
@@ -124,6 +130,6 @@ mod tests {
         symlink(&own, parent.path().join("link")).expect("a link");
         assert_eq!(why(&parent.path().join("link"), user), "is a symbolic link");
         fs::write(parent.path().join("file"), "").expect("written");
-        assert_eq!(why(&parent.path().join("file"), user), "is no folder");
+        assert_eq!(why(&parent.path().join("file"), user), "is not a folder");
     }
 }

@@ -61,7 +61,7 @@ pub fn run_from_elsewhere(seed: Option<u64>, label: Option<&str>, terms: Terms) 
         label: label.map(str::to_owned),
         started: now.as_millis() as i64,
         state: RunState::Running,
-        seed: seed.unwrap_or(entropy % 1_000_000),
+        seed: seed_of_run(seed, entropy),
         argv: without_secrets(command_line()),
         terms,
         ..Run::of(Vec::new())
@@ -71,6 +71,11 @@ pub fn run_from_elsewhere(seed: Option<u64>, label: Option<&str>, terms: Terms) 
 /// Returns the words of Scruple's command line. Bytes of them that are not text are replaced by U+FFFD.
 pub fn command_line() -> impl Iterator<Item = String> {
     std::env::args_os().map(|word| word.to_string_lossy().into_owned())
+}
+
+/// Returns the seed of a run: the one that was asked for, or one of six digits that is drawn.
+fn seed_of_run(asked: Option<u64>, entropy: u64) -> u64 {
+    asked.unwrap_or(entropy % 1_000_000)
 }
 
 /// Returns a number that differs between processes and times.

@@ -29,6 +29,21 @@ pub fn store_address(named: Option<&Path>) -> Result<StoreAddress, Fault> {
     }))
 }
 
+/// Returns the option, after a space, with which another command finds this store, or an empty text if it needs none.
+pub fn store_option(place: &StoreAddress) -> String {
+    let same = |found: &StoreAddress| match (found, place) {
+        (StoreAddress::File(one), StoreAddress::File(other)) => {
+            std::path::absolute(one).ok() == std::path::absolute(other).ok()
+        }
+        _ => found == place,
+    };
+    let named = std::env::var_os("SCRUPLE_STORE").map(PathBuf::from);
+    match store_address(named.as_deref()) {
+        Ok(found) if same(&found) => String::new(),
+        _ => format!(" --store {}", shell_words::quote(&place.to_string())),
+    }
+}
+
 /// Parses an address that the user gave: a path, or the URL of a database.
 pub fn address(text: &str) -> Result<StoreAddress, Fault> {
     StoreAddress::parse(text, true).map_err(Fault::usage)

@@ -1,10 +1,10 @@
 //! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
 use super::demangle::demangle;
+use super::functions_without_symbol::{StrippedFunction, ends};
 use super::initial_data::Data;
 use super::machine_code::{Fnv, MachineCode, content, decodes, digest, folded};
 use super::merged_profiles::Side;
-use super::stripped::{StrippedFunction, ends};
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;

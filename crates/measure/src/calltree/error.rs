@@ -13,7 +13,7 @@ pub enum Unavailable {
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
     /// Valgrind is installed, but does not print its version.
-    #[error("{path} does not report its version ({why}): reinstall valgrind")]
+    #[error("‘{path}’ does not report its version ({why}): reinstall valgrind")]
     NoVersion {
         /// The program whose version was asked for.
         path: PathBuf,
@@ -25,7 +25,7 @@ pub enum Unavailable {
     NoCompiler,
     /// Valgrind's headers or libraries are missing.
     #[error(
-        "valgrind’s {what} were not found next to {valgrind}: install them (with Debian they are in the package \
+        "valgrind’s {what} were not found next to ‘{valgrind}’: install them (with Debian they are in the package \
          ‘valgrind’, with Fedora in ‘valgrind-devel’)"
     )]
     NoHeaders {
@@ -53,7 +53,7 @@ pub enum Unavailable {
         why: String,
     },
     /// The cache cannot be written.
-    #[error("cannot keep the call tree in {path}: {why}; set XDG_CACHE_HOME to a writable folder")]
+    #[error("cannot keep the call tree in ‘{path}’: {why}; set XDG_CACHE_HOME to a writable folder")]
     Cache {
         /// The folder or file that cannot be written.
         path: PathBuf,
@@ -80,7 +80,7 @@ pub enum Unavailable {
 #[derive(Debug, thiserror::Error)]
 pub enum CalltreeError {
     /// A folder or file cannot be used.
-    #[error("cannot use {path} for profiles: {source}")]
+    #[error("cannot use ‘{path}’ for profiles: {source}")]
     Folder {
         /// The folder or file.
         path: PathBuf,
@@ -89,14 +89,14 @@ pub enum CalltreeError {
     },
     /// The tool could not write all of a profile.
     #[error(
-        "the profiles could not be written to {folder}: free disk space, or set XDG_CACHE_HOME to another folder"
+        "the profiles could not be written to ‘{folder}’: free disk space, or set XDG_CACHE_HOME to another folder"
     )]
     Unwritten {
         /// The folder of the profiles.
         folder: PathBuf,
     },
     /// A profile contains something that the tool does not write.
-    #[error("the profile {path} is damaged: {why}")]
+    #[error("the profile ‘{path}’ is damaged: {why}")]
     Damaged {
         /// The path of the profile.
         path: PathBuf,

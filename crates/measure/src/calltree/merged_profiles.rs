@@ -1,10 +1,10 @@
 //! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
 use super::demangle::demangle;
+use super::functions_without_symbol::{self, NamesByAddress};
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
-use super::stripped::{self, NamesByAddress};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;
@@ -120,10 +120,10 @@ impl Side {
             let known = &self.functions[function];
             let path = known.object.clone().unwrap_or_default();
             let name = match names.get(&path) {
-                None => stripped::label(known.offset, None, &path),
+                None => functions_without_symbol::label(known.offset, None, &path),
                 Some(names) => names.get(&known.offset).cloned().unwrap_or_else(|| match is_second {
-                    true => stripped::label_of_second(known.offset, &path),
-                    false => stripped::label(known.offset, None, &path),
+                    true => functions_without_symbol::label_of_second(known.offset, &path),
+                    false => functions_without_symbol::label(known.offset, None, &path),
                 }),
             };
             self.tree.functions[function].name = plain(&name);

@@ -12,6 +12,7 @@ mod debug_file;
 mod demangle;
 mod error;
 mod flat;
+mod functions_without_symbol;
 mod go_names;
 mod haskell;
 mod initial_data;
@@ -25,7 +26,6 @@ mod profile;
 mod reader;
 mod session;
 mod sources;
-mod stripped;
 mod symbols;
 
 pub use binary::{Binaries, ExecutedInstruction};
@@ -37,6 +37,7 @@ pub use demangle::demangle;
 pub use error::{CalltreeError, Unavailable};
 #[cfg(test)]
 pub(crate) use flat::of as flat;
+pub use functions_without_symbol::name_stripped;
 pub(crate) use go_names::go_functions;
 pub use haskell::{ClosureTypes, Closures, SourceText, as_built, core_of};
 pub use initial_data::Data;
@@ -52,7 +53,6 @@ pub use profile::{
 };
 pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};
 pub use sources::{SourceAmount, SourceCosts};
-pub use stripped::name_stripped;
 pub use symbols::{Location, SourceFrame, Symbols};
 
 /// The definition of an instruction. It is shown wherever a count of instructions is shown.

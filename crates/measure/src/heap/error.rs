@@ -10,7 +10,7 @@ pub enum HeapError {
     #[error("allocations can be counted on Linux (x86-64, aarch64) only")]
     Platform,
     /// A file could not be written to the folder for library and data.
-    #[error("cannot write the allocation counter to {path}: {source}; choose another folder")]
+    #[error("cannot write the allocation counter to ‘{path}’: {source}; choose another folder")]
     Folder {
         /// The path that could not be written.
         path: PathBuf,
@@ -18,7 +18,7 @@ pub enum HeapError {
         source: io::Error,
     },
     /// Neither the folder nor an in-memory file allows mapping code.
-    #[error("cannot load code from {path} (mounted noexec?) and not from memory either: {source}")]
+    #[error("cannot load code from ‘{path}’ (mounted noexec?) and not from memory either: {source}")]
     NoExecutableMemory {
         /// The folder that was tried first.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum HeapError {
         source: io::Error,
     },
     /// The data file could not be read.
-    #[error("cannot read the counts from {path}: {source}")]
+    #[error("cannot read the counts from ‘{path}’: {source}")]
     Read {
         /// The data file.
         path: PathBuf,

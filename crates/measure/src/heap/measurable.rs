@@ -14,7 +14,7 @@ use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, elf};
 #[derive(Debug, thiserror::Error)]
 pub enum Unmeasurable {
     /// The program cannot be read.
-    #[error("{path} cannot be read: {source}")]
+    #[error("‘{path}’ cannot be read: {source}")]
     Unreadable {
         /// The program.
         path: PathBuf,
@@ -22,22 +22,22 @@ pub enum Unmeasurable {
         source: io::Error,
     },
     /// The file is neither an ELF program nor a script with an interpreter line.
-    #[error("{0} is neither an ELF program nor a script that names its interpreter")]
+    #[error("‘{0}’ is neither an ELF program nor a script that names its interpreter")]
     NotElf(PathBuf),
     /// The program is for other machines, such as 32-bit ones.
-    #[error("{0} is a program for another kind of machine than this one")]
+    #[error("‘{0}’ is not a 64-bit program for this kind of processor")]
     OtherMachine(PathBuf),
     /// The program is linked statically, so that a preloaded library cannot replace its `malloc`.
-    #[error("{0} is linked statically, so its malloc cannot be wrapped")]
+    #[error("‘{0}’ is linked statically, so its malloc cannot be wrapped")]
     Static(PathBuf),
     /// The program is a Go program, whose runtime takes memory directly from the system.
-    #[error("{0} is a Go program, which does not allocate through malloc: take the figures of its runtime")]
+    #[error("‘{0}’ is a Go program, which does not allocate through malloc: take the figures of its runtime")]
     Go(PathBuf),
     /// The program runs with privileges that its caller does not have, so the loader ignores preloaded libraries.
-    #[error("{0} runs with other privileges than its caller's (setuid, setgid or capabilities)")]
+    #[error("‘{0}’ runs with other privileges than its caller's (setuid, setgid or capabilities)")]
     Privileged(PathBuf),
     /// The loader of the program is neither glibc's nor musl's.
-    #[error("{path} is started by {loader}, which is neither glibc's nor musl's loader")]
+    #[error("‘{path}’ is started by {loader}, which is neither glibc's nor musl's loader")]
     Loader {
         /// The program.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum Unmeasurable {
         loader: String,
     },
     /// An allocator is linked into the program.
-    #[error("{path} is linked with its own allocator ({symbol}), whose calls cannot be seen from outside")]
+    #[error("‘{path}’ is linked with its own allocator ({symbol}), whose calls cannot be seen from outside")]
     OwnAllocator {
         /// The program.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum Unmeasurable {
         symbol: String,
     },
     /// The program calls an allocator's functions by names other than `malloc`.
-    #[error("{path} calls {symbol} of its allocator directly, not malloc")]
+    #[error("‘{path}’ calls {symbol} of its allocator directly, not malloc")]
     PastMalloc {
         /// The program.
         path: PathBuf,

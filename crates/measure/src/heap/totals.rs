@@ -156,9 +156,11 @@ impl Totals {
 
     /// The programs of the tree whose allocations are missing, one phrase each.
     pub fn missing(&self) -> Vec<String> {
-        let unseen = self.unseen.iter().map(|unseen| format!("{} did not load the counter", unseen.path));
+        let unseen = self.unseen.iter().map(|unseen| format!("‘{}’ did not load the counter", unseen.path));
         let foreign = self.processes.iter().filter(|process| process.foreign_malloc);
-        unseen.chain(foreign.map(|process| format!("{} has an allocator of its own", process.exe))).collect()
+        unseen
+            .chain(foreign.map(|process| format!("‘{}’ has an allocator of its own", process.exe)))
+            .collect()
     }
 
     /// Whether every program of the tree was counted: none is unseen, and none has its own allocator.

@@ -34,7 +34,7 @@ pub struct Launcher {
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// The program could not be started.
-    #[error("cannot start ‘{}’: it could not {step}: {error}{}", program.display(), advice(program, error))]
+    #[error("cannot start ‘{}’: cannot {step}: {error}{}", program.display(), advice(program, error))]
     NotStarted {
         /// The program.
         program: PathBuf,

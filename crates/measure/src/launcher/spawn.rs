@@ -41,7 +41,7 @@ impl Spawned {
 }
 
 /// The steps of a start, as errors name them.
-const STEPS: [&str; 3] = ["enter its working folder", "connect its standard streams", "execute it"];
+const STEPS: [&str; 3] = ["enter its working folder", "connect its standard streams", "execute the file"];
 
 /// Everything that the child needs. It is prepared before the clock starts, since the child shares the launcher's
 /// memory until it executes its program.

@@ -271,7 +271,7 @@ pub fn request_file(text: &str, folder: &Path) -> Result<Vec<Request>, String> {
 
 fn read(path: &Path, request: &str) -> Result<Vec<u8>, String> {
     std::fs::read(path)
-        .map_err(|error| format!("cannot read {} for request ‘{request}’: {error}", path.display()))
+        .map_err(|error| format!("cannot read ‘{}’ for request ‘{request}’: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn roots(certificates: &[CertificateDer<'static>]) -> RootCertStore {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let cannot = |why: String| format!("cannot read certificates from {}: {why}", path.display());
+    let cannot = |why: String| format!("cannot read certificates from ‘{}’: {why}", path.display());
     let read = CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?;
     let read: Vec<_> = read.collect::<Result<_, _>>().map_err(|error| cannot(error.to_string()))?;
     if read.is_empty() { Err(cannot("it contains none".to_owned())) } else { Ok(read) }

@@ -3,6 +3,7 @@
 
 use super::ALL;
 use crate::embedded::{Embedded, embedded};
+use crate::user_folder::temporary_files;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -59,12 +60,12 @@ impl AgentFolder {
         let mut last = "no folder for temporary files was found".to_owned();
         let runtime_folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let cache = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-        let candidates = [Some("/dev/shm".into()), runtime_folder, Some(std::env::temp_dir()), cache];
+        let candidates = [Some("/dev/shm".into()), runtime_folder, Some(temporary_files()), cache];
         for parent in candidates.into_iter().flatten() {
             match AgentFolder::make_in(&parent) {
                 Ok(place) => return Ok(place),
                 Err(error) => {
-                    last = format!("the runtimes' agent cannot be placed in {}: {error}", parent.display());
+                    last = format!("the runtimes' agent cannot be placed in ‘{}’: {error}", parent.display());
                 }
             }
         }

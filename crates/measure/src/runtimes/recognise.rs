@@ -96,10 +96,10 @@ pub(super) fn nothing(program: &Program) -> String {
     match program.kind() {
         Ok(FileKind::Elf { native: false, .. }) => "the program is for another kind of machine".to_owned(),
         Ok(FileKind::Elf { dynamic: false, .. }) => {
-            "no language runtime recognised: the program is static, so nothing can be loaded into it"
+            "no language runtime was recognised: the program is static, so nothing can be loaded into it"
                 .to_owned()
         }
-        _ => "no language runtime recognised".to_owned(),
+        _ => "no language runtime was recognised".to_owned(),
     }
 }
 

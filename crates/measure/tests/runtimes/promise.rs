@@ -307,7 +307,7 @@ fn restricted(scales: &mut Scales) -> Done {
 
 fn others(scales: &mut Scales) -> Done {
     let run = scales.same(words!["/bin/ls", "/"], &[]);
-    assert_eq!(run.absent("alloc.bytes"), "no language runtime recognised");
+    assert_eq!(run.absent("alloc.bytes"), "no language runtime was recognised");
     let code = "for i in 1 2 3; do (printf '%s\\n' $i >&2); done; kill -TERM $$";
     assert_eq!(scales.same(words!["/bin/sh", "-c", code], &[]).ending, Ending::Signaled(15));
     let c = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { fprintf(stderr, \"%s: \", \"me\"); fputc('\\n', stderr);\n\

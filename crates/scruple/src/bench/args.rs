@@ -1,8 +1,9 @@
 //! The command line of `scruple bench`.
 
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::{ResultArgs, StoreArgs, values};
 use crate::fault::FailingLimits;
 use clap::Args;
+use scruple_core::default_margins;
 
 /// Weigh the cases of a bench program, less the cost of the harness.
 ///
@@ -40,7 +41,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', hide_short_help = true)]
     pub threads: Vec<u32>,
     /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value = "1%")]
+    #[arg(long, value_name = "PERCENT", default_value_t = values::percent(default_margins::CASES))]
     pub margin: String,
     /// The time limit of one batch, and of the program's first answer.
     ///

@@ -149,8 +149,9 @@ fn conclude(
     limits: &[Limit],
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
-    let footer =
-        suite.stored_at().map(|place| run_on_terminal::stored(&suite.record.run.id, &place, output::width()));
+    let footer = suite.stored_at().map(|place| {
+        run_on_terminal::stored(&suite.record.run.id, &place, &paths::store_option(&place), output::width())
+    });
     let mut report = match baseline {
         Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, limits),
         None => Report::of(&suite.record.run, &args.metrics, limits),

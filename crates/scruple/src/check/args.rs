@@ -1,11 +1,12 @@
 //! The command line of `scruple check`.
 
 use crate::bench::args::BenchArgs;
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::{ResultArgs, StoreArgs, values};
 use crate::command::args::RunArgs;
 use crate::load::args::LoadArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand};
+use scruple_core::default_margins;
 
 /// The files that a gate can be written to.
 const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .md, .json, .xml (JUnit), .sarif or .svg \
@@ -27,9 +28,9 @@ const EXPORT: &str = "Write a file. Its extension chooses the format: .html, .md
     mut_arg("files", |arg| arg.help(EXPORT).long_help(EXPORT)),
     after_long_help = "\
 Examples:
-  scruple check --base main --build make --artifact app -- ./app input.txt
+  scruple check --base main --build make --artifact app -- ./app {here}/input.txt
   scruple check --export check.md --export check.sarif      # the rest from scruple.toml
-  scruple check --gate time.cpu,malloc --margin 3% -- ./app input.txt
+  scruple check --gate time.cpu,malloc --margin 3% -- ./app {here}/input.txt
   scruple check run './old input.txt' './new input.txt'
   scruple check bench --against ./old/micro-bench -- ./new/micro-bench
   scruple check load :8081 --rate 500 --against 'old=:8080 -- ./old 8080' -- ./new 8081
@@ -136,7 +137,7 @@ pub struct RevisionArgs {
     #[arg(long, value_name = "TIME", default_value = "20s")]
     pub budget: String,
     /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", default_value_t = values::percent(default_margins::COMMANDS))]
     pub margin: String,
     /// Exit with code 1 when a metric exceeds this, and with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]

@@ -4,5 +4,6 @@ pub mod against_merge_base;
 pub mod args;
 pub mod origins;
 pub mod report;
+pub mod sentence;
 pub mod summary;
 pub mod verb;

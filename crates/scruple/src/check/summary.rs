@@ -1,6 +1,8 @@
-//! The result of a gate, as texts that every output format lays out in its own way.
+//! The result of a gate, as rows and texts that every output format lays out in its own way; its sentences are in
+//! `sentence`.
 
 use super::origins::RegressionOrigin;
+use super::sentence;
 use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::{Report, effect_text, title, verdict_words};
@@ -115,7 +117,7 @@ impl GateSummary {
                     format!("{} {are} not gated, because only {version} has {them}", list_names(names));
                 Warning { code: "not-in-both".to_owned(), text }
             }));
-            facts.push(fact(&one.run));
+            facts.push(sentence::environment(&one.run));
         }
         remarks.dedup();
         sorting::by_key(&mut rows, |row| (row.finding.outcome, !row.finding.gates));
@@ -130,7 +132,7 @@ impl GateSummary {
             },
         };
         if context.not_measured.is_none() {
-            facts.insert(0, what_decides(&findings, !limits.is_empty()));
+            facts.insert(0, sentence::what_decides(&findings, !limits.is_empty()));
         }
         let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
         // The path of the program is replaced, to keep local paths private.
@@ -139,7 +141,7 @@ impl GateSummary {
         GateSummary {
             kept,
             labels: context.labels,
-            varying: varying(&rows),
+            varying: sentence::varying(&rows),
             rows,
             limits,
             origins: context.origins,
@@ -155,40 +157,6 @@ impl GateSummary {
     /// Returns the rows with this outcome, either those that decide or those that only inform.
     pub fn rows_of(&self, outcome: GateOutcome, gates: bool) -> impl Iterator<Item = &FoundRow> {
         self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
-    }
-
-    /// Writes the outcome in one line.
-    pub fn headline(&self) -> String {
-        if let Some(why) = &self.not_measured {
-            return format!("Gate kept without measuring: {why}.");
-        }
-        let deciding = |outcome| self.rows_of(outcome, true).count();
-        let exceeded = self.limits.iter().filter(|limit| limit.kept == Kept::No).count();
-        let unknown = self.limits.iter().filter(|limit| limit.kept == Kept::CantTell).count();
-        let worse = self.rows_of(GateOutcome::Regression, false).count();
-        let counts = [
-            (deciding(GateOutcome::Regression), "regression", "regressions"),
-            (exceeded, "limit exceeded", "limits exceeded"),
-            (deciding(GateOutcome::Accepted), "accepted", "accepted"),
-            (deciding(GateOutcome::CantTell) + unknown, "can’t tell", "can’t tell"),
-            (deciding(GateOutcome::Improvement), "improvement", "improvements"),
-            (deciding(GateOutcome::Same), "not worse", "not worse"),
-            (worse, "worse without deciding", "worse without deciding"),
-        ];
-        let parts: Vec<String> = counts
-            .into_iter()
-            .filter(|(count, ..)| *count > 0)
-            .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
-            .collect();
-        let head = match self.kept {
-            Kept::Yes => "Gate kept",
-            Kept::No => "Gate exceeded",
-            Kept::CantTell => "Gate can’t tell",
-        };
-        match parts.is_empty() {
-            true => format!("{head}: no figure that decides could be read."),
-            false => format!("{head}: {}.", parts.join(", ")),
-        }
     }
 }
 
@@ -225,48 +193,4 @@ fn value_text(sample: &Sample, estimate: &Estimate) -> String {
         None if sample.repeats() && sample.quality <= Quality::Near => exact(estimate.value, &sample.unit),
         _ => quantity(estimate.value, &sample.unit),
     }
-}
-
-fn what_decides(findings: &[Finding], limited: bool) -> String {
-    let keys: Vec<&str> =
-        sorting::distinct(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
-    let titles: Vec<String> = keys.into_iter().map(title).collect();
-    match (titles.is_empty(), limited) {
-        (false, _) => {
-            format!("These decide: {}. All other figures are only shown.", titles.join(", "))
-        }
-        (true, true) => "Only the limits decide: no metric that decides was read.".to_owned(),
-        (true, false) => {
-            "No metric that decides was read: by default counts that repeat decide, and --gate names others."
-                .to_owned()
-        }
-    }
-}
-
-fn varying(rows: &[FoundRow]) -> String {
-    let parts: Vec<String> = rows
-        .iter()
-        .filter_map(|row| {
-            let [low, high] = row.finding.varies?.map(|reading| exact(reading, &row.unit));
-            Some(format!("{} of ‘{}’ ({low} to {high} at the reference)", row.title, row.finding.subject))
-        })
-        .collect();
-    match parts.is_empty() {
-        true => String::new(),
-        false => format!("Not deciding, because they vary from launch to launch: {}.", parts.join(", ")),
-    }
-}
-
-fn fact(run: &Run) -> String {
-    let blocks = run
-        .arms_of(Role::Subject)
-        .filter_map(|arm| arm.sample("time.wall").or(arm.sample("load.rate")))
-        .map(|sample| sample.readings.len())
-        .min()
-        .unwrap_or(0);
-    let (of, s) = (&run.provenance, if blocks == 1 { "" } else { "s" });
-    format!(
-        "{} · {blocks} reading{s} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
-        of.machine_class, run.seed, of.load, of.kernel, run.id
-    )
 }

@@ -19,6 +19,11 @@ pub fn duration(text: &str) -> Result<Duration, Fault> {
     }
 }
 
+/// Writes a margin as [`margin`] reads it.
+pub fn percent(margin: f64) -> String {
+    format!("{}%", margin * 100.0)
+}
+
 /// Parses a margin such as `2%` or `0.02`.
 pub fn margin(text: &str) -> Result<f64, Fault> {
     match parse_quantity(text, &Unit::Ratio) {

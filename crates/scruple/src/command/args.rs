@@ -1,8 +1,9 @@
 //! The command line of `scruple run`.
 
 use super::passes::Deciding;
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::{ResultArgs, StoreArgs, values};
 use clap::Args;
+use scruple_core::default_margins;
 use std::path::PathBuf;
 
 /// Weigh commands side by side.
@@ -71,7 +72,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub budget: String,
     /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", default_value_t = values::percent(default_margins::COMMANDS))]
     pub margin: String,
     /// Also weigh the reference against itself.
     ///

@@ -125,7 +125,9 @@ fn take_here_or_on_farm(
 /// Prints the results, and returns the exit code.
 pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String]) -> Result<Code, Fault> {
     let FinishedCommands { run, writer, result, limits } = taken;
-    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
+    let footer = writer
+        .address(&run)
+        .map(|place| run_on_terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());

@@ -13,8 +13,8 @@ use clap::Args;
 #[command(after_long_help = "\
 Examples:
   scruple compare last~1 last
-  scruple compare --build make --artifact app v1.0 HEAD -- ./app input.txt
-  scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app input.txt
+  scruple compare --build make --artifact app v1.0 HEAD -- ./app {here}/input.txt
+  scruple compare --base main --limit 'time.cpu<+3%' --build make --artifact app -- ./app {here}/input.txt
 ")]
 pub struct CompareArgs {
     /// The reference: a run (an id, a label, ‘last’, ‘last~1’) or a revision.

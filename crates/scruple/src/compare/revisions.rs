@@ -30,6 +30,7 @@ use crate::versions::requested_subjects::RequestedSubjects;
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
 use crate::versions::{BuildStarter, SubjectTemplate};
+use scruple_core::default_margins;
 use scruple_core::history::{BreakEven, VersionCosts};
 use scruple_core::judge::{self, Judged};
 use scruple_core::limit::Limit;
@@ -209,7 +210,10 @@ fn sampling(args: &CompareArgs) -> SamplingArgs {
         metrics: args.metrics.clone(),
         limit: args.limit.clone(),
         time_only: args.time_only,
-        ..SamplingArgs::within(&args.budget, args.margin.as_deref().unwrap_or("2%"))
+        ..SamplingArgs::within(
+            &args.budget,
+            &args.margin.clone().unwrap_or_else(|| values::percent(default_margins::COMMANDS)),
+        )
     }
 }
 

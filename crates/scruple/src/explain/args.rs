@@ -21,8 +21,8 @@ difference), .speedscope.json, .firefox.json";
 #[command(after_long_help = "\
 Examples:
   scruple explain './old input' './new input'
-  scruple explain --build make --artifact app v1.0 HEAD -- ./app input.txt
-  scruple explain --build make --artifact app main -- ./app input.txt   # against the working tree
+  scruple explain --build make --artifact app v1.0 HEAD -- ./app {here}/input.txt
+  scruple explain --build make --artifact app main -- ./app {here}/input.txt   # against the working tree
   scruple explain old.calls new.calls                                   # profiles, of other tools as well
   scruple explain monday tuesday                                        # stored runs, by label or id
   scruple explain --case parse/json ./old-bench ./new-bench

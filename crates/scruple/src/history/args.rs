@@ -1,9 +1,10 @@
 //! The command line of histories.
 
-use crate::cli::StoreArgs;
+use crate::cli::{StoreArgs, values};
 use crate::render::export::ExportArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};
+use scruple_core::default_margins;
 use std::path::PathBuf;
 
 /// The files that a history can be written to.
@@ -26,7 +27,7 @@ metric of each command at each version";
     disable_help_subcommand = true,
     after_long_help = "\
 Examples:
-  scruple history v1.0..HEAD --build 'make' --artifact app -- ./app input.txt
+  scruple history v1.0..HEAD --build 'make' --artifact app -- ./app {here}/input.txt
   scruple history --steps 20 --build 'cargo build --release' --artifact target/release/app -- ./target/release/app
   scruple history --repo https://example.org/tool.git --tags --build ./configure --build make --artifact tool -- ./tool
   scruple history                      # everything from scruple.toml
@@ -187,7 +188,7 @@ pub struct EffortArgs {
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
     /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
+    #[arg(long, value_name = "PERCENT", default_value_t = values::percent(default_margins::COMMANDS))]
     pub margin: String,
     /// The seed of every random choice.
     #[arg(long, value_name = "N", hide_short_help = true)]

@@ -202,6 +202,6 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
     let written = file.and_then(|mut file| writeln!(file, "{commit} {text}"));
     written.map_err(|error| Fault::usage(format!("cannot write ‘{}’: {error}", path.display())))?;
-    output::print(&format!("added to {}: commit it\n", path.display()))?;
+    output::print(&format!("added to ‘{}’: commit it\n", path.display()))?;
     Ok(Code::Fine)
 }

@@ -49,7 +49,9 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let failed = measured.failed.clone();
     let (run, writer) = measured.store_in(store)?;
     let report = Report::of(&run, &args.judging.metrics, &limits);
-    let footer = writer.address(&run).map(|place| run_on_terminal::stored(&run.id, &place, output::width()));
+    let footer = writer
+        .address(&run)
+        .map(|place| run_on_terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
         return Err(Fault::not_stored(error));

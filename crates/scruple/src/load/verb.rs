@@ -27,6 +27,7 @@ use crate::render::FORMATS;
 use crate::render::export::{names, writer};
 use crate::render::output;
 use crate::render::{Report, run_on_terminal};
+use scruple_core::default_margins;
 use scruple_core::evidence::APART;
 use scruple_core::knee::{KneeSearch, Slo};
 use scruple_core::limit::Limit;
@@ -57,8 +58,9 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let FinishedLoad { loading, loads, stop, limits } = take(args, None)?;
     let mut report = Report::of(&loading.run, &args.judging.metrics, &limits);
     report.loads = Some(&loads);
-    let footer =
-        loading.stored_at().map(|place| run_on_terminal::stored(&loading.run.id, &place, output::width()));
+    let footer = loading.stored_at().map(|place| {
+        run_on_terminal::stored(&loading.run.id, &place, &paths::store_option(&place), output::width())
+    });
     let code = output::write(&report, &args.results, footer.as_deref())?;
     for file in &exports {
         if let Some(write) = writer(&export::FORMATS, &file.format) {
@@ -145,19 +147,13 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     Ok(FinishedLoad { loading, loads, stop, limits })
 }
 
-/// The default margin of a comparison.
-const MARGIN: &str = "5%";
-
-/// The default width of the interval of the highest rate.
-const PRECISION: &str = "25%";
-
 /// The default range in which the highest rate is searched.
 const SEARCHED: &str = "100..1M";
 
 /// Returns the terms by which a load is judged.
 pub fn terms(args: &LoadArgs) -> Result<Terms, Fault> {
-    let margin = args.judging.margin.as_deref().unwrap_or(MARGIN);
-    Ok(Terms { margin: values::margin(margin)?, ..Terms::default() })
+    let margin = args.judging.margin.as_deref().map_or(Ok(default_margins::SERVERS), values::margin)?;
+    Ok(Terms { margin, ..Terms::default() })
 }
 
 /// Returns the paths of the programs that start servers. A program that is not found is left out, because starting it
@@ -356,8 +352,10 @@ impl LoadSetup<'_> {
     /// Searches the highest rate that keeps the limits. Each rate is an arm, and each measurement a block.
     fn search(&self, limits: &str, mut run: Run) -> Result<(Loading, Loads, Option<Fault>), Fault> {
         let slo = Slo::parse(limits).map_err(Fault::usage)?;
-        let precision = self.args.judging.margin.as_deref().unwrap_or(PRECISION);
-        let precision = parse_quantity(precision, &Unit::Ratio).map_err(Fault::usage)?;
+        let precision = match self.args.judging.margin.as_deref() {
+            Some(text) => parse_quantity(text, &Unit::Ratio).map_err(Fault::usage)?,
+            None => default_margins::HIGHEST_RATES,
+        };
         let ((from, most), arrivals) = rates(self.args.amount.rate.as_deref().unwrap_or(SEARCHED))?;
         let most = most.unwrap_or(KneeSearch::default().most);
         let search =

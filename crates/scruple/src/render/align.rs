@@ -1,6 +1,6 @@
 //! Columns of text: pads and truncates texts, and aligns numbers on their decimal points.
 
-use super::colours::OPEN;
+use super::colours::{DIM, OPEN};
 use scruple_core::sorting::SortedMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -70,6 +70,17 @@ fn common_beginning(one: &str, other: &str) -> usize {
 
 /// The least number of columns for the subject in a truncated name.
 const LEAST_SUBJECT: usize = 3;
+
+/// Names the columns of a table that were left out because it is wider than the output, and says how to see them. Returns
+/// an empty text if there are none.
+pub(crate) fn left_out_line<S: AsRef<str>>(heads: &[S], whole: usize, width: usize) -> String {
+    if heads.is_empty() {
+        return String::new();
+    }
+    let heads: Vec<&str> = heads.iter().map(AsRef::as_ref).collect();
+    let line = format!("Columns that do not fit: {}; set COLUMNS={whole} to see them.", heads.join(", "));
+    format!("{DIM}{}{DIM:#}\n", wrap(&line, width))
+}
 
 /// Pads a text on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {

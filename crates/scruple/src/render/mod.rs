@@ -194,6 +194,11 @@ impl<'a> Report<'a> {
             .find(|judged| judged.metric == limit.metric)
     }
 
+    /// Whether tables show this metric.
+    pub fn is_shown(&self, key: &str) -> bool {
+        self.shown.iter().any(|shown| shown == key)
+    }
+
     /// Whether the arms are cases of bench programs.
     pub fn of_cases(&self) -> bool {
         is_of_cases(self.run)

@@ -20,7 +20,7 @@ pub(crate) fn line(report: &Report<'_>) -> Option<String> {
         |key: &str| judge::headlines(&report.judged, &report.shown).values().any(|one| one.metric == key);
     let key = if quoted("time.cpu") { "time.cpu" } else { "time.wall" };
     let what = if key == "time.cpu" { "cpu time" } else { "wall time" };
-    if !report.shown.iter().any(|shown| shown == key) {
+    if !report.is_shown(key) {
         return None;
     }
     let time = |arm: &&&Arm| report.estimate(arm, key).map_or(f64::INFINITY, |estimate| estimate.value);

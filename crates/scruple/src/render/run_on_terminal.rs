@@ -21,7 +21,7 @@ use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Scale, Unit, exact};
 use scruple_core::verdict::{Direction, Verdict};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -37,6 +37,14 @@ struct RowText {
     effect: String,
     verdict: String,
     style: Style,
+}
+
+/// The part of the report about one metric, or about several that are absent for the same reason.
+struct MetricSection {
+    head: String,
+    rows: Vec<RowText>,
+    /// Why figures are absent, a line for each reason.
+    absent: Vec<String>,
 }
 
 /// Writes the report for a terminal with this many columns. Colours are always written; the output stream strips them.
@@ -60,9 +68,8 @@ pub(crate) fn preface(report: &Report<'_>, width: usize) -> String {
 /// Writes the sections, the verdicts and the remarks.
 pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let mut out = String::new();
-    let sections: Vec<(String, Vec<RowText>, Vec<String>)> =
-        report.shown.iter().map(|key| section(report, key)).collect();
-    let rows = || sections.iter().flat_map(|(_, rows, _)| rows);
+    let sections = with_common_absences(report.shown.iter().map(|key| section(report, key)).collect());
+    let rows = || sections.iter().flat_map(|section| &section.rows);
     let widest = |of: fn(&RowText) -> &str| rows().map(|row| of(row).width()).max().unwrap_or(0);
     let (value, interval) = (widest(|r| &r.value), widest(|r| &r.interval));
     let (effect, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
@@ -71,8 +78,8 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let room = width.saturating_sub(fixed + if with_histogram { HISTOGRAM + 2 } else { 0 });
     let name = widest(|r| &r.name).min(room.max(12));
     let names = fit_names(&rows().map(|row| row.name.as_str()).collect::<Vec<_>>(), name);
-    for (head, rows, absent) in &sections {
-        let _ = writeln!(out, "{BOLD}{head}{BOLD:#}");
+    for MetricSection { head, rows, absent } in &sections {
+        let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(head, width));
         for row in rows {
             let mut line = format!(
                 "  {}  {}  {}",
@@ -128,8 +135,9 @@ pub(crate) fn remarks(report: &Report<'_>, width: usize, out: &mut String) {
     out.extend(report.run.warnings.iter().map(|warning| remark(&warning.text, width)));
 }
 
-/// Says where a run is stored: on one line, or on two if it is wider than this many columns.
-pub fn stored(id: &str, place: &StoreAddress, width: usize) -> String {
+/// Says where a run is stored: on one line, or on two if it is wider than this many columns. `option` is what another
+/// command needs to find the store.
+pub fn stored(id: &str, place: &StoreAddress, option: &str, width: usize) -> String {
     let here = std::env::current_dir().ok();
     let place = match (place, &here) {
         (StoreAddress::File(path), Some(here)) => {
@@ -138,7 +146,7 @@ pub fn stored(id: &str, place: &StoreAddress, width: usize) -> String {
         _ => place.to_string(),
     };
     let (where_it_is, how_to_show_it) =
-        (format!("Stored as {id} in {place};"), format!("`scruple show {id}` shows it again."));
+        (format!("Stored as {id} in {place};"), format!("`scruple show {id}{option}` shows it again."));
     // The command stays on one line, so that it can be copied.
     let fits = where_it_is.width() + 1 + how_to_show_it.width() <= width;
     let gap = if fits { " " } else { "\n" };
@@ -187,7 +195,7 @@ fn header(report: &Report<'_>) -> String {
     format!("{subjects} {what}{} · {readings}{how} · seed {}{state}", plural(subjects), report.run.seed)
 }
 
-fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>) {
+fn section(report: &Report<'_>, key: &str) -> MetricSection {
     let arms: Vec<(&Arm, &Sample, Estimate)> =
         report.rows().filter_map(|arm| Some((arm, arm.sample(key)?, report.estimate(arm, key)?))).collect();
     let unit = arms.first().map(|(_, sample, _)| sample.unit.clone());
@@ -243,8 +251,35 @@ fn section(report: &Report<'_>, key: &str) -> (String, Vec<RowText>, Vec<String>
             }
         })
         .collect();
-    let head = title(key);
-    (head, rows, absences(report, key))
+    let absent =
+        sentence::absences(report.rows().filter_map(|arm| Some((arm.name.as_str(), arm.absent(key)?))));
+    MetricSection { head: title(key), rows, absent }
+}
+
+/// Says once, below the names of all of them, why several metrics are absent.
+fn with_common_absences(sections: Vec<MetricSection>) -> Vec<MetricSection> {
+    let mut heads: HashMap<String, Vec<String>> = HashMap::new();
+    for section in &sections {
+        for line in &section.absent {
+            heads.entry(line.clone()).or_default().push(section.head.clone());
+        }
+    }
+    let mut out: Vec<MetricSection> = Vec::new();
+    for MetricSection { head, rows, absent } in sections {
+        let (own, common): (Vec<String>, Vec<String>) =
+            absent.into_iter().partition(|line| heads[line].len() == 1);
+        if !rows.is_empty() || !own.is_empty() || common.is_empty() {
+            out.push(MetricSection { head: head.clone(), rows, absent: own });
+        }
+        for line in common.into_iter().filter(|line| heads[line].last() == Some(&head)) {
+            let all = heads[&line].join(", ");
+            match out.last_mut().filter(|last| last.head == all) {
+                Some(last) => last.absent.push(line),
+                None => out.push(MetricSection { head: all, rows: Vec::new(), absent: vec![line] }),
+            }
+        }
+    }
+    out
 }
 
 /// Returns the number of decimals that suits the most precise row. All rows use it, so that they align on the decimal
@@ -293,11 +328,6 @@ fn disagreement(sample: &Sample, estimate: &Estimate) -> String {
     }
 }
 
-/// Writes why a metric is absent.
-fn absences(report: &Report<'_>, key: &str) -> Vec<String> {
-    sentence::absences(report.rows().filter_map(|arm| Some((arm.name.as_str(), arm.absent(key)?))))
-}
-
 /// With more limits than this, the kept ones are only counted.
 const LIMITS: usize = 8;
 
@@ -328,7 +358,7 @@ mod tests {
     fn the_command_that_shows_a_run_again_is_not_broken() {
         let lines = |width| {
             let place = StoreAddress::File("/elsewhere/.scruple/store.db".into());
-            anstream::adapter::strip_str(&stored("1abcdefgh0123", &place, width)).to_string()
+            anstream::adapter::strip_str(&stored("1abcdefgh0123", &place, "", width)).to_string()
         };
         let (first, second) = (
             "Stored as 1abcdefgh0123 in /elsewhere/.scruple/store.db;",

@@ -274,10 +274,9 @@ fn blocks_option(argv: &[String], blocks: usize) -> String {
 
 /// Explains why processor time is quoted instead of wall time.
 fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
-    if judged.metric != "time.cpu" {
+    if judged.metric != "time.cpu" || !report.is_shown("time.wall") {
         return String::new();
     }
-    let shown = report.shown.iter().any(|key| key == "time.wall");
     let Some(wall) = report.judged_of(&arm.name, "time.wall") else { return String::new() };
     let waited = match wall.waiting {
         waiting if waiting > judge::MOST_WAITING => {
@@ -293,24 +292,27 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
             "; wall time cannot tell here".to_owned()
         }
         Verdict::CantTell => format!("; wall time cannot tell{waited}"),
-        Verdict::Different if shown && wall.direction == cpu.direction => {
+        Verdict::Different if wall.direction == cpu.direction => {
             format!("; wall time agrees, but is less precise{waited}")
         }
-        _ if shown && !waited.is_empty() => format!("; wall time says less{waited}"),
-        _ if shown && wall.half_width() > cpu.half_width() => "; wall time is less precise".to_owned(),
+        _ if !waited.is_empty() => format!("; wall time says less{waited}"),
+        _ if wall.half_width() > cpu.half_width() => "; wall time is less precise".to_owned(),
         _ => String::new(),
     }
 }
 
-/// Writes the cost of launching an empty program, and the costs net of it if the difference matters. Where much of the wall
-/// time was waiting for a core, the waits of an empty program are as long as those of any other, so it is processor time.
+/// Writes the cost of launching an empty program, and the costs net of it if the difference matters, in wall time or
+/// processor time, whichever is shown. If both are, it is wall time, unless much of that was waiting for a core: an empty
+/// program waits as long as any other.
 pub(crate) fn tare_lines(report: &Report<'_>) -> Vec<String> {
     let Some(tare_arm) = report.run.arms_of(Role::Tare).next() else { return Vec::new() };
     let waited = |arm: &Arm| judge::waiting_share(arm).is_some_and(|share| share > judge::MOST_WAITING);
-    let key = match tare_arm.sample("time.cpu").is_some() && report.run.arms.iter().any(waited) {
-        true => "time.cpu",
-        false => "time.wall",
+    let keys = match report.run.arms.iter().any(waited) {
+        true => ["time.cpu", "time.wall"],
+        false => ["time.wall", "time.cpu"],
     };
+    let shown = |key: &&str| report.is_shown(key) && tare_arm.sample(key).is_some();
+    let Some(key) = keys.into_iter().find(shown) else { return Vec::new() };
     let (Some(estimate), Some(tare_sample)) = (report.estimate(tare_arm, key), tare_arm.sample(key)) else {
         return Vec::new();
     };

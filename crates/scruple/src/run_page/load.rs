@@ -89,8 +89,7 @@ pub fn response_times(report: &Report<'_>, quoted: &[&Judged]) -> Option<Span> {
     if one.metric.starts_with("load.p") || !is_one(report) || void(report).is_some() {
         return None;
     }
-    let of_arm =
-        |key: &str| report.judged_of(&one.arm, key).filter(|_| report.shown.iter().any(|k| k == key));
+    let of_arm = |key: &str| report.judged_of(&one.arm, key).filter(|_| report.is_shown(key));
     let verdicts: Vec<Verdict> =
         ["load.p50", "load.p99"].iter().filter_map(|key| Some(of_arm(key)?.comparison.verdict)).collect();
     let all = |wanted: Verdict| !verdicts.is_empty() && verdicts.iter().all(|verdict| *verdict == wanted);

@@ -69,7 +69,7 @@ pub enum StoreError {
     #[error("no stored run is called ‘{name}’ in ‘{path}’: {advice}")]
     NoSuchRun {
         /// Advice for finding the run.
-        advice: &'static str,
+        advice: String,
         /// The name that was requested.
         name: String,
         /// The address of the store.

@@ -254,7 +254,7 @@ impl VersionBuilder {
                 self.cache.check_space()?;
                 let place = tree.display();
                 return Err(Fault::usage(format!(
-                    "cannot make the tree ‘{place}’: git {}; see {}",
+                    "cannot make the tree ‘{place}’: git {}; see ‘{}’",
                     ran.ending_text(),
                     log.display()
                 )));

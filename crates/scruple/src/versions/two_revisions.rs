@@ -321,7 +321,7 @@ pub fn ready(
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
-            let what = format!("see {}, which", builder.cache.log(&commit).display());
+            let what = format!("see ‘{}’, which", builder.cache.log(&commit).display());
             Err(not_built(&label, &why, &what, &builder.cache.last_lines_of_log(&commit)))
         }
     }

@@ -222,6 +222,27 @@ fn the_tare_is_of_processor_time_where_much_of_the_wall_time_was_waiting() {
 }
 
 #[test]
+fn the_tare_and_the_verdict_are_about_times_that_are_shown() {
+    let place = Place::new();
+    let waiting = |arm: Arm| arm.with("timing", "time.wait", |_| 4e5);
+    let shown = |metrics: &str, change: fn(Arm) -> Arm| {
+        let arms = [("a", arm(0.1, 1)), ("b", arm(0.1, 2)), ("(empty program)", arm(0.02, 3))];
+        let words = ["--no-store", "-n", "a", "-n", "b", "-r", "26", "--metrics", metrics, "true", "true 2"];
+        place.play(&arms.map(|(name, arm)| (name, change(arm))), &words).stdout
+    };
+    for (metrics, named, other) in
+        [("time.cpu,malloc", "of cpu time;", "wall"), ("time.wall,malloc", "of wall time;", "cpu")]
+    {
+        for text in [shown(metrics, |arm| arm), shown(metrics, waiting)] {
+            assert!(text.contains(named) && text.contains("net of that, ‘b’"), "{text}");
+            let about_times = text.lines().filter(|line| !line.starts_with("! "));
+            assert!(about_times.into_iter().all(|line| !line.contains(other)), "{text}");
+        }
+    }
+    assert!(!shown("malloc", |arm| arm).contains("Tare"));
+}
+
+#[test]
 fn a_cost_not_above_the_tare_is_below_resolution_and_never_negative() {
     let place = Place::new();
     let words = ["--no-store", "-r", "26", "--metrics", "time.wall", "true"];

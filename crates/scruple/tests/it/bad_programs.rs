@@ -16,7 +16,7 @@ fn a_script_without_an_interpreter_cannot_be_executed() {
     assert_snapshot!(run(&place, &["./script"]).exchange(), @r"
     exit 2
     --- stderr
-    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: it could not execute it: Exec format error (os error 8); it is neither a program for this machine nor a script with a #! line: give it one, or name its interpreter
+    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: cannot execute the file: Exec format error (os error 8); it is neither a program for this machine nor a script with a #! line: give it one, or name its interpreter
     ");
     assert_eq!(run(&place, &["-S", "sh", "./script"]).code, 0, "a shell runs it all the same");
 }
@@ -28,7 +28,7 @@ fn a_script_whose_interpreter_is_not_there_cannot_be_executed() {
     assert_snapshot!(run(&place, &["./script"]).exchange(), @r"
     exit 2
     --- stderr
-    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: it could not execute it: No such file or directory (os error 2); the interpreter or loader that it names is not there
+    error: cannot weigh ‘./script’: cannot start ‘[place]/./script’: cannot execute the file: No such file or directory (os error 2); the interpreter or loader that it names is not there
     ");
 }
 
@@ -39,7 +39,7 @@ fn a_program_that_removes_itself_is_missing_and_not_its_interpreter() {
     let answer = run(&place, &["./once"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert_snapshot!(answer.stderr, @"
-    error: cannot weigh ‘./once’: cannot start ‘[place]/./once’: it could not execute it: No such file or directory (os error 2); it was there before: find out what removes it, such as a previous launch
+    error: cannot weigh ‘./once’: cannot start ‘[place]/./once’: cannot execute the file: No such file or directory (os error 2); it was there before: find out what removes it, such as a previous launch
     ");
 }
 
@@ -123,6 +123,17 @@ fn a_folder_to_work_in_is_needed() {
     let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
     command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", place.path());
     assert_eq!(place.finish(&mut command).code, 0, "the temporary folder serves where there is no cache");
+
+    // A relative TMPDIR would be another folder in each working folder, and an empty one is none.
+    for folder in ["", "relative"] {
+        std::fs::create_dir_all(place.file("relative")).expect("a folder");
+        let before = std::fs::read_dir(place.path()).expect("the place").count();
+        let mut command = place.command(["run", "--no-store", "-r", "1", "true"]);
+        command.env("XDG_CACHE_HOME", "/proc/nowhere").env("TMPDIR", folder);
+        assert_eq!(place.finish(&mut command).code, 0);
+        assert_eq!(std::fs::read_dir(place.path()).expect("the place").count(), before);
+        assert_eq!(std::fs::read_dir(place.file("relative")).expect("a folder").count(), 0);
+    }
 
     // Anybody may create a name in the folder for temporary files, so a link in the place of ours is not followed.
     let ours = place.file(&format!("scruple-cache-{user}"));

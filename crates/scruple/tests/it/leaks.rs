@@ -275,7 +275,7 @@ fn a_search_for_leaks_ends_at_its_budget_with_what_it_knows() {
 fn without_a_runtime_the_allocator_is_used_and_that_is_reported() {
     let place = Place::new();
     let passes = |n: u64| {
-        let none = json!({"heap.live": "no language runtime recognised"});
+        let none = json!({"heap.live": "no language runtime was recognised"});
         let readings = json!({"malloc.live": 1000 + 16 * n, "malloc.peak": 2000 + 16 * n});
         json!({"counting": [{"readings": readings, "absent": none}]})
     };
@@ -283,7 +283,7 @@ fn without_a_runtime_the_allocator_is_used_and_that_is_reported() {
     assert_snapshot!(leaks(&place, &arms, &[]).stdout, @r"
     ‘./prog {n}’
     malloc.live: the bytes of malloc that are left as the program ends, by script
-    not heap.live: no language runtime recognised
+    heap.live: absent, because no language runtime was recognised
 
         size       live
        1,000   17,000 B  ▇

@@ -104,11 +104,7 @@ fn absent_metrics_say_why_and_are_never_zero() {
     peak memory
       old  1.50 MB        reference
       new  1.50 MB    ±0  same within 20 %
-    mallocs
-      old, new: absent, because the program is statically linked
-    malloc bytes
-      old, new: absent, because the program is statically linked
-    malloc peak
+    mallocs, malloc bytes, malloc peak
       old, new: absent, because the program is statically linked
 
     ‘new’ and ‘old’ take the same peak memory, within 20 %.
@@ -193,7 +189,7 @@ fn a_limit_that_the_readings_cannot_decide_exits_with_3() {
       new  3.41 ms  [3.06, 3.89]  █▄█▂▆▄▂▂ ▂▂   -10.1 % [-22.6, +2.1]  can’t tell
 
     Can’t tell whether ‘new’ takes more or less cpu time than ‘old’: anything from -22.6 % to +2.11 %
-    fits the readings; about 15 more blocks would tell (-m 35); wall time cannot tell here.
+    fits the readings; about 15 more blocks would tell (-m 35).
     Limit time.cpu<+1%: can’t tell for ‘new’: -10.1 % [-22.6 %, +2.11 %]
     "#);
 }

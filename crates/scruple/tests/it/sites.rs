@@ -273,6 +273,16 @@ fn sampled_shares_have_ranges_that_hold_the_true_ones_beside_exact_totals() {
 }
 
 #[test]
+fn blocks_at_the_peak_are_not_zero_where_nothing_was_sampled() {
+    let place = compiled(&[]);
+    let words = ["--sites=sampled", "--sample-every=1000000000", "--", "./app", "1000"];
+    let text = memory(&place, &words).stdout;
+    let all = text.lines().find(|line| line.ends_with("  all")).expect("the row of all sites");
+    let cells: Vec<&str> = all.split_whitespace().collect();
+    assert_eq!(cells[..5], ["150", "kB", "100", "%", "–"], "{text}");
+}
+
+#[test]
 fn no_sampled_site_holds_more_than_the_whole_program() {
     let place = compiled(&[]);
     let mut held = 0;

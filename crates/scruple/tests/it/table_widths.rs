@@ -51,6 +51,13 @@ fn metrics_of_another_tool_are_left_out_before_those_that_many_tools_have() {
     let left_out =
         shown.stdout.lines().find(|line| line.starts_with("Columns that do not fit")).expect("a line");
     assert!(left_out.contains("go.widgets") && !left_out.contains("allocated"), "{}", shown.stdout);
+    let (_, rest) = shown.stdout.split_once("COLUMNS=").expect("the width of the whole table");
+    let whole: usize = rest.split(' ').next().and_then(|width| width.parse().ok()).expect("a number");
+    let is_whole = |width: usize| {
+        let shown = place.finish(place.command(["show", "last"]).env("COLUMNS", width.to_string())).stdout;
+        widest(&shown) <= width && shown.contains("go.widgets") && !shown.contains("do not fit")
+    };
+    assert!(is_whole(whole) && !is_whole(whole - 1), "{}", shown.stdout);
 }
 
 #[test]

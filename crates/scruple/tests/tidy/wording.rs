@@ -77,3 +77,77 @@ fn nothing_is_said_in_a_way_that_readers_had_to_read_twice() {
     }
     nothing("say these in plain words", &found);
 }
+
+/// The arguments of a macro, given the text after its opening parenthesis.
+fn arguments(text: &str) -> Vec<&str> {
+    let (mut found, mut start, mut depth, mut in_text, mut escaped) = (Vec::new(), 0, 0, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ if in_text => {}
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' if depth > 0 => depth -= 1,
+            ')' | ']' | '}' => {
+                found.push(text[start..at].trim());
+                return found;
+            }
+            ',' if depth == 0 => {
+                found.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The messages of a file in which a path stands without quotes. `macro_name` begins a message; `fields` returns the names
+/// of the paths that the type of an error has, given the text after the message.
+fn unquoted_paths(text: &str, macro_name: &str, fields: fn(&str) -> Vec<&str>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(macro_name) {
+        let after = &text[at + macro_name.len()..];
+        let words = arguments(after);
+        let Some(message) = words.iter().position(|word| word.starts_with('"')) else { continue };
+        let literal = words[message].trim_matches('"');
+        let plain = |word: &&str| word.len() > 2 && word.chars().all(|c| c.is_ascii_lowercase());
+        // A text with `&&` is a command of a shell.
+        if literal.split_whitespace().filter(plain).count() < 2 || literal.contains("&&") {
+            continue;
+        }
+        let (mut positional, paths) = (words[message + 1..].iter(), fields(after));
+        for (open, _) in literal.match_indices('{') {
+            let name = literal[open + 1..].split(['}', ':']).next().unwrap_or_default();
+            let argument =
+                if name.is_empty() { positional.next().copied().unwrap_or_default() } else { name };
+            let is_path = argument.ends_with(".display()") || paths.contains(&argument);
+            if is_path && !literal[..open].ends_with('‘') {
+                found.push(literal.to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The fields of an error's variant that are paths, given the text after its message.
+fn path_fields(after: &str) -> Vec<&str> {
+    let variant = after.split("#[error(").next().unwrap_or_default();
+    let variant = variant.split("\n}").next().unwrap_or_default();
+    let named = variant.lines().filter_map(|line| line.trim().strip_suffix(": PathBuf,"));
+    named.chain(variant.contains("(PathBuf)").then_some("0")).collect()
+}
+
+#[test]
+fn paths_in_messages_stand_in_quotes() {
+    let mut found = Vec::new();
+    for (file, text) in code("crates").into_iter().filter(|(file, _)| !file.contains("/tests/")) {
+        let mut messages = unquoted_paths(&text, "#[error(", path_fields);
+        for formatted in ["format!(", "writeln!(", "write!("] {
+            messages.extend(unquoted_paths(&text, formatted, |_| vec!["path", "folder", "log"]));
+        }
+        found.extend(messages.into_iter().map(|message| format!("{file}: {message}")));
+    }
+    nothing("write ‘…’ around these paths, so that spaces in them do not mislead", &found);
+}

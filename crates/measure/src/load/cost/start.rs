@@ -39,7 +39,7 @@ pub enum ServerError {
     #[error("no server was named: write its command after --")]
     NoCommand,
     /// The program could not be started.
-    #[error("cannot start {program}: {error}")]
+    #[error("cannot start ‘{program}’: {error}")]
     Start {
         /// The program.
         program: String,

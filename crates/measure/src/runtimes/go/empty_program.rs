@@ -50,9 +50,11 @@ fn in_folder(build: &Build, folder: &Path) -> Result<PathBuf, String> {
     if !matches!(Layout::read(&program), Ok(Some(_))) {
         let scratch = folder.join(format!("building-{}", std::process::id()));
         let _ = fs::remove_dir_all(&scratch);
-        let made = fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()));
+        let made = fs::create_dir_all(&scratch)
+            .map_err(|error| format!("cannot make ‘{}’: {error}", scratch.display()));
         let built = made.and_then(|()| build_in(build, &scratch)).and_then(|built| {
-            fs::rename(&built, &program).map_err(|error| format!("{}: {error}", program.display()))
+            fs::rename(&built, &program)
+                .map_err(|error| format!("cannot make ‘{}’: {error}", program.display()))
         });
         let _ = fs::remove_dir_all(&scratch);
         built?;

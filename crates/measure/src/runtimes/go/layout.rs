@@ -1,7 +1,7 @@
 //! Where a Go program keeps its counters: addresses come from its symbols, offsets from its debugging information.
 
 use super::empty_program::EmptyProgram;
-use super::stripped;
+use super::layout_of_stripped;
 use gimli::{AttributeValue, Dwarf, EndianSlice, Reader, RunTimeEndian, UnitOffset};
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache};
 use scruple_core::sorting::SortedMap;
@@ -188,7 +188,9 @@ impl Layouts {
         let path = format!("/proc/{pid}/exe");
         let Ok(data) = fs::metadata(&path) else { return Ok(None) };
         let read = || match Layout::read(Path::new(&path)) {
-            Err(why) if why == STRIPPED => stripped::layout(Path::new(&path), &self.empty_programs).map(Some),
+            Err(why) if why == STRIPPED => {
+                layout_of_stripped::layout(Path::new(&path), &self.empty_programs).map(Some)
+            }
             read => read,
         };
         let read = || read().map(|layout| layout.map(Rc::new));

@@ -6,7 +6,7 @@ pub mod counters;
 mod empty_program;
 pub(super) mod gctrace_log;
 mod layout;
-mod stripped;
+mod layout_of_stripped;
 
 use super::Runtime;
 use super::adapter::{Adapter, Recognition, Setting};
@@ -19,8 +19,8 @@ pub use counters::{Counters, Exit};
 pub use empty_program::EmptyProgram;
 pub(crate) use layout::Layouts;
 use layout::STRIPPED;
+pub(super) use layout_of_stripped::empty_program_of;
 use std::path::Path;
-pub(super) use stripped::empty_program_of;
 
 pub(super) const ADAPTER: Adapter = Adapter {
     word: "go",

@@ -1,7 +1,7 @@
 //! A separate table of the readings that concurrency cases report in addition to time.
 
 use crate::render::Report;
-use crate::render::align::{fit, right, wrap};
+use crate::render::align::{fit, left_out_line, right};
 use crate::render::colours::DIM;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
@@ -36,6 +36,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let widest = arms.iter().map(|arm| arm.name.width()).max().unwrap_or(0);
     let mut columns: Vec<(&str, Vec<String>)> = Vec::new();
     let mut used = 2 + widest;
+    let mut whole = 2 + widest.min(NAME);
     let mut left_out = Vec::new();
     for (key, head) in SHOWN {
         let cells: Vec<String> = arms.iter().map(|arm| cell(arm, key)).collect();
@@ -43,6 +44,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         if cells.iter().all(String::is_empty) {
             continue;
         }
+        whole += 2 + column;
         // Long names are shortened before a column is left out.
         let name = widest.min(NAME);
         if used - widest + name + 2 + column <= width || columns.is_empty() {
@@ -66,11 +68,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
         });
         out.push('\n');
     }
-    if !left_out.is_empty() {
-        let line = format!("Columns that do not fit: {}.", left_out.join(", "));
-        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
-    }
-    out
+    out + &left_out_line(&left_out, whole, width)
 }
 
 /// The width beyond which names are shortened before columns are left out.

@@ -1,7 +1,7 @@
 //! The table of cases: net, raw and tare side by side, allocations, throughput, comparison.
 
 use super::panel;
-use crate::render::align::{fit, on_points, wrap};
+use crate::render::align::{fit, left_out_line, on_points, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal::preface;
 use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
@@ -45,10 +45,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
     let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
     let left_out = grid(&mut out, report, &rows, width);
-    if !left_out.is_empty() {
-        let line = format!("Columns that do not fit: {}.", left_out.join(", "));
-        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&line, width));
-    }
+    out.push_str(&left_out);
     out.push('\n');
     let mut lines = sentence::growth_lines(report);
     lines.extend(suspicion(&rows));
@@ -74,12 +71,14 @@ pub(crate) fn partial_table(report: &Report<'_>, width: usize) -> String {
     out
 }
 
-/// Writes the header and the rows of the table, and returns the columns that did not fit.
-fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usize) -> Vec<String> {
+/// Writes the header and the rows of the table, and returns a line that names the columns that did not fit.
+fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usize) -> String {
     let mut columns = columns(report, rows);
     let names: Vec<String> = rows.iter().map(|row| leaf(row.arm)).collect();
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(4);
-    let left_out = leave_out(&mut columns, report, width.saturating_sub(2 + widest.min(NAME)));
+    let names_width = 2 + widest.min(NAME);
+    let whole = names_width + room(&columns);
+    let left_out = leave_out(&mut columns, report, width.saturating_sub(names_width));
     let name = widest.min(width.saturating_sub(room(&columns) + 2).max(16));
     let mut heads = " ".repeat(name + 2);
     for (head, cells) in &columns {
@@ -113,7 +112,7 @@ fn grid(out: &mut String, report: &Report<'_>, rows: &[CaseRow<'_>], width: usiz
             out.push_str(&panel::panel(report.run, row.arm));
         }
     }
-    left_out
+    left_out_line(&left_out, whole, width)
 }
 
 fn rows<'a>(report: &Report<'a>) -> Vec<CaseRow<'a>> {

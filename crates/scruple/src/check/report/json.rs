@@ -1,5 +1,6 @@
 //! Writes the gate as JSON.
 
+use crate::check::sentence;
 use crate::check::summary::GateSummary;
 use crate::render::json::document;
 use scruple_core::gate::GateOutcome;
@@ -109,7 +110,7 @@ pub fn text(summary: &GateSummary) -> String {
     document(&CheckFields {
         check: CheckDocument {
             gate: summary.kept.word(),
-            summary: summary.headline(),
+            summary: sentence::outcome(summary),
             versions: summary.labels.as_ref(),
             runs: &summary.runs,
             findings: findings.collect(),

@@ -1,5 +1,6 @@
 //! Writes the gate as JUnit XML: one test for each metric that decides, and one for each limit.
 
+use crate::check::sentence;
 use crate::check::summary::GateSummary;
 use crate::render::junit::{TestOutcome, document, failures_and_errors};
 use maud::{Markup, html};
@@ -31,7 +32,7 @@ pub fn text(summary: &GateSummary) -> String {
     if tests.is_empty() {
         let ending = match summary.kept {
             Kept::Yes => TestOutcome::Passed,
-            _ => TestOutcome::Unknown(summary.headline()),
+            _ => TestOutcome::Unknown(sentence::outcome(summary)),
         };
         tests.push(("check".to_owned(), "gate".to_owned(), ending));
     }

@@ -2,6 +2,7 @@
 
 use super::terminal::words;
 use super::{origin_words, outcome_of_limit};
+use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::gate::GateOutcome;
@@ -24,7 +25,7 @@ pub fn text(summary: &GateSummary) -> String {
         Kept::No => "▲",
         Kept::CantTell => "?",
     };
-    let _ = writeln!(out, "### {mark} {}\n", escaped(&plain(&summary.headline())));
+    let _ = writeln!(out, "### {mark} {}\n", escaped(&plain(&sentence::outcome(summary))));
     if let Some([base, head]) = &summary.labels {
         let _ = writeln!(out, "{} → {}\n", cell(base), cell(head));
     }

@@ -2,6 +2,7 @@
 
 use super::origin_words;
 use super::terminal::words;
+use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
 use crate::render::Report;
 use crate::render::page::{
@@ -45,7 +46,7 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
     Page {
         title: format!("Gate {}", between.unwrap_or_default()).trim().to_owned(),
         kind,
-        verdict: vec![Span::new(harmless_sentence(&summary.headline()), tone(summary.kept))],
+        verdict: vec![Span::new(harmless_sentence(&sentence::outcome(summary)), tone(summary.kept))],
         notes: summary
             .facts
             .iter()

@@ -1,6 +1,7 @@
 //! Writes the gate for a terminal.
 
 use super::{origin_words, outcome_of_limit};
+use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
@@ -27,7 +28,7 @@ pub fn text(summary: &GateSummary, width: usize) -> String {
     if let Some([base, head]) = &summary.labels {
         let _ = writeln!(out, "{base} → {head}\n");
     }
-    let _ = writeln!(out, "{style}{}{style:#}", wrap(&summary.headline(), width));
+    let _ = writeln!(out, "{style}{}{style:#}", wrap(&sentence::outcome(summary), width));
     table(summary, width, &mut out);
     if !summary.varying.is_empty() {
         let _ = writeln!(out, "\n{OPEN}{}{OPEN:#}", wrap(&summary.varying, width));

@@ -189,7 +189,7 @@ impl Building<'_> {
                     let log = self.builds.log(&commit).display().to_string();
                     self.journal.history.run.warn(
                         "rebuild-failed",
-                        format!("{short} could be built once and not again: {why}; see {log}"),
+                        format!("{short} could be built once and not again: {why}; see ‘{log}’"),
                     );
                 }
             }

@@ -64,7 +64,7 @@ impl Builds {
         self.failures += 1;
         match self.failures >= FAILURES && !self.keep_going {
             true => Err(Fault::program(format!(
-                "{FAILURES} builds failed one after the other, the last at {name}; see {log}. If the build steps are \
+                "{FAILURES} builds failed one after the other, the last at {name}; see ‘{log}’. If the build steps are \
                  right, the same command continues with other versions, and --keep-going does not stop again; otherwise fix them, or build these again with --retry"
             ))),
             false => Ok(()),

@@ -54,7 +54,7 @@ fn line(folder: &Path, freed: &FreedSpace, dry_run: bool) -> String {
         left => format!("; {} stay", size(left)),
     };
     format!(
-        "{name}: {verb} {} ({} {builds}){left}, in {}\n",
+        "{name}: {verb} {} ({} {builds}){left}, in ‘{}’\n",
         size(freed.bytes),
         freed.builds,
         folder.display()

@@ -183,7 +183,7 @@ pub fn text(leak: &Leak, width: usize) -> String {
     let line = format!("{}: {}, by {source}", leak.metric, meaning(leak.metric));
     let _ = writeln!(out, "{}", wrap(&line, width));
     for PassedOver { metric, why } in &leak.passed_over {
-        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&format!("not {metric}: {why}"), width));
+        let _ = writeln!(out, "{DIM}{}{DIM:#}", wrap(&format!("{metric}: absent, because {why}"), width));
     }
     out.push('\n');
     let mut sizes: Vec<String> = leak.points.iter().map(|point| grouped(point.size)).collect();

@@ -89,7 +89,11 @@ type FigureText = fn(&HeapAmounts) -> String;
 /// The columns beside the name of a site, with their titles.
 pub const COLUMNS: [(&str, FigureText); 4] = [
     ("at the peak", |amounts| bytes(amounts.at_peak.bytes)),
-    ("blocks", |amounts| exact(amounts.at_peak.blocks as f64, &Unit::Count)),
+    ("blocks", |amounts| match amounts.at_peak {
+        // Blocks at the peak are estimated from samples, and there may be none.
+        MemoryBlocks { blocks: 0, bytes: 1.. } => "–".to_owned(),
+        MemoryBlocks { blocks, .. } => exact(blocks as f64, &Unit::Count),
+    }),
     ("at the end", |amounts| bytes(amounts.at_end.bytes)),
     ("allocated", |amounts| bytes(amounts.allocated.bytes)),
 ];

@@ -12,6 +12,7 @@ use crate::new_run;
 use crate::paths;
 use crate::render::output;
 use crate::store::Store;
+use scruple_core::default_margins;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::subject::Subject;
 use std::collections::BTreeSet;
@@ -72,7 +73,9 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             found.len() + histories.len()
         )));
     }
-    let store = Store::open(&paths::store_address(args.store.as_deref())?)?;
+    let place = paths::store_address(args.store.as_deref())?;
+    let option = paths::store_option(&place);
+    let store = Store::open(&place)?;
     let mut runs: Vec<Run> = Vec::new();
     let mut text = String::new();
     let files: BTreeSet<String> = found.iter().map(|(path, ..)| path.clone()).collect();
@@ -84,7 +87,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
         match range {
             Some(range) => histories.push(range.stored(run)),
             None => {
-                text.push_str(&summary(&run, &path, format));
+                text.push_str(&summary(&run, &path, format, &option));
                 runs.push(run);
             }
         }
@@ -99,7 +102,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
             )));
         }
     }
-    histories.iter().for_each(|history| text.push_str(&found_series::summary(history)));
+    histories.iter().for_each(|history| text.push_str(&found_series::summary(history, &option)));
     store.add(&runs, &histories)?;
     output::print(&text)?;
     Ok(Code::Fine)
@@ -108,7 +111,7 @@ pub fn import(args: &ImportArgs) -> Result<Code, Fault> {
 /// Creates the run of another tool's readings. `position` orders the runs that do not say when they were measured.
 fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
     let margin = match imported.arms.first().map(|arm| &arm.subject) {
-        Some(Subject::Case { .. }) => 0.01,
+        Some(Subject::Case { .. }) => default_margins::CASES,
         _ => Terms::default().margin,
     };
     let mut run = new_run::run_from_elsewhere(Some(0), label, Terms { margin, ..Terms::default() });
@@ -128,14 +131,14 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
 }
 
 /// Describes what was imported, with the remarks about it.
-fn summary(run: &Run, path: &str, format: Format) -> String {
+fn summary(run: &Run, path: &str, format: Format, option: &str) -> String {
     let count = run.arms.len();
     let plural = if count == 1 { "" } else { "s" };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let tool = format.tool();
     let of = if format == Format::Scruple { "arm" } else { "benchmark" };
     let mut text = format!(
-        "Imported {count} {of}{plural} of {tool} from {path} as run {}{label}; `scruple show {}` shows it.\n",
+        "Imported {count} {of}{plural} of {tool} from ‘{path}’ as run {}{label}; `scruple show {}{option}` shows it.\n",
         run.id, run.id
     );
     for warning in &run.warnings {

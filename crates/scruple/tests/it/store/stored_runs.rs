@@ -23,6 +23,25 @@ fn place_with_two_runs() -> Place {
     place
 }
 
+#[test]
+fn a_command_that_a_report_suggests_names_the_store_where_it_must() {
+    let place = Place::new();
+    let suggested = |text: &str| {
+        let (_, command) = text.split_once("`scruple ").expect("a command");
+        shell_words::split(command.split('`').next().unwrap_or_default()).expect("words")
+    };
+    for (store, named) in [("my store.db", true), ("./store.db", false)] {
+        let words = ["--store", store, "-r", "16", "true"];
+        let shown = suggested(&place.play(&[("true", arm(1.0, 1))], &words).stdout);
+        assert_eq!(shown.iter().any(|word| word == "--store"), named, "{shown:?}");
+        let answer = place.run(&shown);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    }
+    let missing = place.run(["show", "nothing", "--store", "my store.db"]);
+    let listed = place.run(suggested(&missing.stderr));
+    assert!(listed.stdout.contains("scripted-1"), "{}", listed.exchange());
+}
+
 fn show(place: &Place, name: &str) -> Answer {
     place.run(["show", name, "--metrics", "time.wall"])
 }

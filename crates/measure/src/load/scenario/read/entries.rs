@@ -138,7 +138,7 @@ impl RequestEntry {
             }
             (Some(body), None) => body.clone().into_bytes(),
             (None, Some(file)) => std::fs::read(folder.join(file)).map_err(|error| {
-                format!("cannot read {} for request ‘{name}’: {error}", folder.join(file).display())
+                format!("cannot read ‘{}’ for request ‘{name}’: {error}", folder.join(file).display())
             })?,
             (None, None) => Vec::new(),
         };

@@ -97,7 +97,7 @@ fn json_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 }
 
 /// Describes what was imported, and how to show it.
-pub fn summary(history: &StoredHistory) -> String {
+pub fn summary(history: &StoredHistory, option: &str) -> String {
     let (run, count) = (&history.run, history.entries.len());
     let mut names: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
     names.sort_unstable();
@@ -107,7 +107,7 @@ pub fn summary(history: &StoredHistory) -> String {
     let versions = if count == 1 { "1 version".to_owned() } else { format!("{count} versions") };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let mut text = format!(
-        "Imported {versions} of {subjects} from {} as history {}{label}; `scruple history report {}` judges it.\n",
+        "Imported {versions} of {subjects} from {} as history {}{label}; `scruple history report {}{option}` judges it.\n",
         history.repository, run.id, run.id
     );
     for warning in &run.warnings {

@@ -1,0 +1,91 @@
+//! What a gate says in sentences.
+
+use super::summary::{FoundRow, GateSummary};
+use crate::render::title;
+use scruple_core::gate::{Finding, GateOutcome};
+use scruple_core::limit::Kept;
+use scruple_core::run::Run;
+use scruple_core::sorting;
+use scruple_core::subject::Role;
+use scruple_core::unit::exact;
+
+/// Writes the outcome in one line.
+pub fn outcome(gate: &GateSummary) -> String {
+    if let Some(why) = &gate.not_measured {
+        return format!("Gate kept without measuring: {why}.");
+    }
+    let deciding = |outcome| gate.rows_of(outcome, true).count();
+    let exceeded = gate.limits.iter().filter(|limit| limit.kept == Kept::No).count();
+    let unknown = gate.limits.iter().filter(|limit| limit.kept == Kept::CantTell).count();
+    let worse = gate.rows_of(GateOutcome::Regression, false).count();
+    let counts = [
+        (deciding(GateOutcome::Regression), "regression", "regressions"),
+        (exceeded, "limit exceeded", "limits exceeded"),
+        (deciding(GateOutcome::Accepted), "accepted", "accepted"),
+        (deciding(GateOutcome::CantTell) + unknown, "can’t tell", "can’t tell"),
+        (deciding(GateOutcome::Improvement), "improvement", "improvements"),
+        (deciding(GateOutcome::Same), "not worse", "not worse"),
+        (worse, "worse without deciding", "worse without deciding"),
+    ];
+    let parts: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
+        .collect();
+    let head = match gate.kept {
+        Kept::Yes => "Gate kept",
+        Kept::No => "Gate exceeded",
+        Kept::CantTell => "Gate can’t tell",
+    };
+    match parts.is_empty() {
+        true => format!("{head}: no figure that decides could be read."),
+        false => format!("{head}: {}.", parts.join(", ")),
+    }
+}
+
+/// Says which metrics decide.
+pub fn what_decides(findings: &[Finding], limited: bool) -> String {
+    let keys: Vec<&str> =
+        sorting::distinct(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
+    let titles: Vec<String> = keys.into_iter().map(title).collect();
+    match (titles.is_empty(), limited) {
+        (false, _) => {
+            format!("These decide: {}. All other figures are only shown.", titles.join(", "))
+        }
+        (true, true) => "Only the limits decide: no metric that decides was read.".to_owned(),
+        (true, false) => {
+            "No metric that decides was read: by default counts that repeat decide, and --gate names others."
+                .to_owned()
+        }
+    }
+}
+
+/// Says which counts do not decide because they vary at the reference; empty if there are none.
+pub fn varying(rows: &[FoundRow]) -> String {
+    let parts: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let [low, high] = row.finding.varies?.map(|reading| exact(reading, &row.unit));
+            Some(format!("{} of ‘{}’ ({low} to {high} at the reference)", row.title, row.finding.subject))
+        })
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!("Not deciding, because they vary from launch to launch: {}.", parts.join(", ")),
+    }
+}
+
+/// Says where and how a run was measured.
+pub fn environment(run: &Run) -> String {
+    let blocks = run
+        .arms_of(Role::Subject)
+        .filter_map(|arm| arm.sample("time.wall").or(arm.sample("load.rate")))
+        .map(|sample| sample.readings.len())
+        .min()
+        .unwrap_or(0);
+    let (of, s) = (&run.provenance, if blocks == 1 { "" } else { "s" });
+    format!(
+        "{} · {blocks} reading{s} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
+        of.machine_class, run.seed, of.load, of.kernel, run.id
+    )
+}
