@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::render::{limit_applies, output};
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, substitute_here};
+use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
 use crate::versions::two_revisions::{self, Remarks, Revisions};
 use crate::versions::{BuildStarter, SubjectTemplate};
 use scruple_core::gate::GateRules;
@@ -50,11 +50,11 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let launcher = start_launcher()?;
     let source = ReadingSource::open(None)?;
     let config = Config::find()?;
-    let mut recipe = recipe(&args.build, config.recipe()?)?;
-    substitute_here(&mut recipe, &config)?;
+    let recipe = recipe(&args.build, config.recipe()?, &config)?;
     let wanted =
         RequestedSubjects { verb: "check", command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
+    files_left_behind(&recipe, &subjects, &config)?.iter().for_each(|remark| output::warn(remark));
     let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
     let revisions = revisions(args, &place)?;

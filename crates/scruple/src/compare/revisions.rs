@@ -26,7 +26,7 @@ use crate::render::export::names;
 use crate::render::output;
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::RequestedSubjects;
+use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
 use crate::versions::{BuildStarter, SubjectTemplate};
@@ -119,7 +119,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let source = ReadingSource::open(None)?;
     let config = Config::find()?;
     let asked = RevisionsRequest::by(args, &config)?;
-    let recipe = recipe(&args.build, config.recipe()?)?;
+    let recipe = recipe(&args.build, config.recipe()?, &config)?;
+    files_left_behind(&recipe, &asked.subjects, &config)?.iter().for_each(|remark| output::warn(remark));
     let clean = recipe.clean;
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),

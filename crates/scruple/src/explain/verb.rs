@@ -22,6 +22,7 @@ use crate::render::export::{Export, checked, names, writer};
 use crate::render::output;
 use crate::store::Store;
 use crate::versions::args::recipe;
+use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
@@ -141,12 +142,17 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let counter = if is_of_instructions(args) { calls::any_counter(AIM)? } else { calls::counter(AIM)? };
     let config = Config::find()?;
     let place = versions::place_of(args.build.repo.as_deref())?;
+    let recipe = recipe(&args.build, config.recipe()?, &config)?;
+    let wanted =
+        RequestedSubjects { verb: "explain HEAD~1", command: &args.command, bench: false, names: &[] };
+    let subjects = wanted.subjects(&config)?;
+    files_left_behind(&recipe, &subjects, &config)?.iter().for_each(|remark| output::warn(remark));
     let at = AtRevisions {
         place: &place,
         first,
         second: args.second.as_deref(),
-        recipe: recipe(&args.build, config.recipe()?)?,
-        subject: &SubjectTemplate::new(&args.command, None)?,
+        recipe,
+        subject: &subjects[0],
         limit: values::duration(&args.build.time_limit)?,
     };
     let (found, gathered) = at_revisions(&at, &counter, &effort(args))?;

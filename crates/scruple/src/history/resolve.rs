@@ -8,9 +8,10 @@ use crate::config::Config;
 use crate::fault::Fault;
 use crate::history;
 use crate::paths;
+use crate::render::output;
 use crate::versions::args::{TIME_LIMIT, recipe};
 use crate::versions::requested_subjects::{
-    RequestedSubjects, check_work_size, named, substitute_here, yardstick,
+    RequestedSubjects, check_work_size, files_left_behind, named, yardstick,
 };
 use crate::versions::{self, VersionSelection};
 use scruple_core::metric::{METRICS, Pass};
@@ -105,16 +106,16 @@ fn overridden(
     first_parent: bool,
     config: &Config,
 ) -> Result<Definition, Fault> {
-    let mut recipe = recipe(&args.build, base.recipe)?;
+    let mut recipe = recipe(&args.build, base.recipe, config)?;
     let builds = args.effort.builds.or(base.builds);
     recipe.clean |= builds.is_some();
-    substitute_here(&mut recipe, config)?;
     let mut subjects = base.subjects;
     if let Some(words) = &args.effort.yardstick {
         subjects.retain(|subject| !subject.yardstick);
         subjects.push(yardstick(words, &subjects, config)?);
     }
     check_work_size(&recipe, &subjects)?;
+    files_left_behind(&recipe, &subjects, config)?.iter().for_each(|remark| output::warn(remark));
     Ok(Definition {
         recipe,
         subjects,

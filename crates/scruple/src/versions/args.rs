@@ -2,7 +2,9 @@
 
 use super::Recipe;
 use super::build_process::SHARED;
+use super::requested_subjects::substitute_here;
 use crate::cli::values;
+use crate::config::Config;
 use crate::fault::Fault;
 use clap::Args;
 use std::path::Path;
@@ -48,8 +50,8 @@ pub struct BuildArgs {
     pub time_limit: String,
 }
 
-/// Returns the base recipe with the changes of the command line.
-pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
+/// Returns the base recipe with the changes of the command line, in which `{here}` is replaced.
+pub fn recipe(args: &BuildArgs, base: Recipe, config: &Config) -> Result<Recipe, Fault> {
     let mut env = base.env;
     for pair in &args.env {
         let (name, value) = pair
@@ -74,7 +76,7 @@ pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
         Some(limit) if args.build_limit == BUILD_LIMIT => limit,
         _ => values::duration(&args.build_limit)?,
     };
-    Ok(Recipe {
+    let mut recipe = Recipe {
         steps: either(&args.build, base.steps),
         artefacts: either(&args.artifact, base.artefacts),
         check: args.check.clone().or(base.check),
@@ -85,5 +87,7 @@ pub fn recipe(args: &BuildArgs, base: Recipe) -> Result<Recipe, Fault> {
         overlays: base.overlays,
         params: base.params,
         size: base.size,
-    })
+    };
+    substitute_here(&mut recipe, config)?;
+    Ok(recipe)
 }

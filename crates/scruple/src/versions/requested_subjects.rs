@@ -6,6 +6,7 @@ use crate::fault::Fault;
 use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
 use scruple_core::sorting::SortedMap;
+use std::path::Path;
 
 /// The subjects on the command line.
 pub struct RequestedSubjects<'a> {
@@ -98,8 +99,38 @@ fn here(config: &Config) -> Result<String, Fault> {
     Ok(folder.display().to_string())
 }
 
+/// Returns a remark for each word of a command that names a file of the working folder which is not kept with a build:
+/// commands run in a folder that has only the artefacts.
+pub fn files_left_behind(
+    recipe: &Recipe,
+    subjects: &[SubjectTemplate],
+    config: &Config,
+) -> Result<Vec<String>, Fault> {
+    let folder = here(config)?;
+    let relative = |word: &str| word.trim_start_matches("./").trim_end_matches('/').to_owned();
+    let is_kept = |word: &str| {
+        let kept = recipe.artefacts.iter().map(|artefact| relative(artefact));
+        recipe.artefacts.is_empty()
+            || kept.into_iter().any(|kept| Path::new(&relative(word)).starts_with(kept))
+    };
+    let mut remarks: Vec<String> = Vec::new();
+    for subject in subjects {
+        let is_left = |word: &&String| {
+            Path::new(word).is_relative() && Path::new(&folder).join(word).is_file() && !is_kept(word)
+        };
+        remarks.extend(subject.words.iter().filter(is_left).map(|word| {
+            format!(
+                "‘{}’ runs in a folder that has only the artefacts, and ‘{word}’ is not one of them: write {HERE}/{word}, or \
+                 keep it with each version by --artifact",
+                subject.name
+            )
+        }));
+    }
+    Ok(remarks)
+}
+
 /// Replaces `{here}` by the folder in all shell commands of a recipe, and in its variables.
-pub fn substitute_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
+pub(super) fn substitute_here(recipe: &mut Recipe, config: &Config) -> Result<(), Fault> {
     let folder = here(config)?;
     let variables = recipe.overlays.iter_mut().flat_map(|overlay| overlay.env.values_mut());
     for value in recipe.env.values_mut().chain(variables) {

@@ -169,3 +169,24 @@ fn every_command_of_the_configuration_is_compared_with_itself() {
     // A name that is neither a run nor a revision is a usage error.
     assert_eq!(run(&["nothing", "HEAD"]).code, 2);
 }
+
+#[test]
+fn here_is_the_working_folder_in_steps_and_commands_and_files_outside_the_builds_are_named() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000, 2000]);
+    place.write("tool", "#!/bin/sh\ntest -s \"$1\"\n");
+    place.write("input.txt", "text\n");
+    let step = "(cat {here}/tool; sed 's/^/# /' app.c) > app && chmod +x app";
+    let words = ["--repo", "repo", "--build", step, "--artifact", "app", "HEAD~1", "HEAD", "--", "./app"];
+    for verb in [&["compare", "--no-store", "-r", "4"][..], &["explain"]] {
+        if verb == ["explain"] && !crate::programs::has_valgrind() {
+            continue;
+        }
+        let of = |input| place.run([verb, &words, &[input]].concat());
+        let answer = of("{here}/input.txt");
+        assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.exchange());
+        let answer = of("input.txt");
+        assert_eq!(answer.code, 4, "{}", answer.exchange());
+        assert!(answer.stderr.contains("write {here}/input.txt, or keep it"), "{}", answer.exchange());
+    }
+}
