@@ -22,7 +22,7 @@ pub mod load;
 pub mod loaded_files;
 pub mod memory_map;
 pub mod own_environment;
-mod process_stat;
+pub mod process_stat;
 pub mod processor_quota;
 pub mod program;
 pub mod program_origin;

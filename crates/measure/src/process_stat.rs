@@ -4,6 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::str::FromStr;
 
+/// Whether a process runs. One that has ended counts as gone, although it may be reaped late.
+pub fn is_alive(pid: i32) -> bool {
+    ProcessStat::of(pid).is_some_and(|stat| stat.is_alive())
+}
+
 /// The figures of a process at one moment.
 pub(crate) struct ProcessStat(String);
 

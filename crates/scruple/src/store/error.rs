@@ -95,7 +95,7 @@ pub enum StoreError {
     },
     /// The server denies this user the operation.
     #[error(
-        "the server of the store ‘{path}’ refuses this user ({message}): create what does not exist, give the user CONNECT on the database, CREATE on its schema and the rights to read and write its tables, or name another store with --store"
+        "the server of the store ‘{path}’ refuses this user ({message}): check its name and password, create what does not exist, give the user CONNECT on the database, CREATE on its schema and the rights to read and write its tables, or name another store with --store"
     )]
     Denied {
         /// The address of the store.

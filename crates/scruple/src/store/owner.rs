@@ -7,8 +7,8 @@ use super::read_runs::damaged_state;
 use jiff::Timestamp;
 use scruple_core::run::RunState;
 use scruple_measure::host::host_name;
+use scruple_measure::process_stat;
 use std::fs;
-use std::path::Path;
 
 /// The schema version from which on runs have hosts.
 const SINCE: i64 = 7;
@@ -82,12 +82,26 @@ fn may_be_running(theirs: &str, ours: &str, process: i64, silent: i64) -> bool {
 }
 
 fn has_process(process: i64) -> bool {
-    Path::new(&format!("/proc/{process}")).exists()
+    i32::try_from(process).is_ok_and(process_stat::is_alive)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_that_was_killed_is_gone_before_it_is_reaped() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+        let owner = i64::from(child.id());
+        assert!(has_process(owner));
+        child.kill().expect("it is killed");
+        while has_process(owner) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(fs::exists(format!("/proc/{owner}")).expect("proc"), "it is not reaped yet");
+        child.wait().expect("it is reaped");
+    }
 
     #[test]
     fn a_run_of_another_machine_goes_on_until_it_is_silent_for_a_day() {

@@ -287,7 +287,10 @@ fn refused(refusal: Refusal, message: String) -> DatabaseFailure {
 
 /// Classifies an error. Only the state of the client reveals that the connection was lost.
 fn failure(error: &postgres::Error, closed: bool) -> DatabaseFailure {
+    // The library has no code for a server that asks for a password where none was given.
+    let lacks_password = || error.source().is_some_and(|cause| cause.to_string() == "password missing");
     let refusal = match error.as_db_error().map(|error| error.code()) {
+        None if lacks_password() => Refusal::Denied,
         None if closed => Refusal::Unreachable,
         None => Refusal::Other,
         Some(code) => match *code {

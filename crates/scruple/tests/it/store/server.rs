@@ -402,6 +402,15 @@ fn network_connections_are_encrypted_and_the_server_is_verified() {
     place.write("scruple.toml", format!("[store]\nurl = \"{bare}\"\n"));
     let configured = list(place.command(["store", "list"]).env_remove("SCRUPLE_STORE"));
     assert_eq!(configured.code, 2, "{}", configured.exchange());
+    // A server that asks for a password refuses; it is not away, so that nothing is measured and kept for it.
+    let words = ["run", "-r", "1", "--label", "refused", "true"];
+    let refused = list(place.command(words).env_remove("SCRUPLE_STORE"));
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{}", refused.exchange());
+    assert!(
+        refused.stderr.contains("password missing): check its name and password"),
+        "{}",
+        refused.exchange()
+    );
 }
 
 #[test]
