@@ -94,15 +94,15 @@ impl Streams {
             let (out_reader, out) = io::pipe()?;
             let (err_reader, err) = io::pipe()?;
             let ends = Ends::Capturing(
-                std::thread::spawn(move || digest(out_reader)),
-                std::thread::spawn(move || digest(err_reader)),
+                in_thread(move || digest(out_reader))?,
+                in_thread(move || digest(err_reader))?,
             );
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
         }
         // Standard output is the same as in the timing pass, because a program may choose its buffering by it.
         if *output == Output::Null && capture == OutputCapture::LastWords {
             let (reader, writer) = io::pipe()?;
-            let ends = Ends::LastWords(std::thread::spawn(move || digest(reader)));
+            let ends = Ends::LastWords(in_thread(move || digest(reader))?);
             return Ok(Streams { stdio: [stdin, null(true)?, writer.into()], ends });
         }
         let (stdout, stderr, ends): (OwnedFd, OwnedFd, Ends) = match output {
@@ -115,7 +115,7 @@ impl Streams {
             }
             Output::Pipe => {
                 let (mut reader, writer) = io::pipe()?;
-                std::thread::spawn(move || io::copy(&mut reader, &mut io::sink()));
+                in_thread(move || io::copy(&mut reader, &mut io::sink()))?;
                 (writer.into(), null(true)?, Ends::Discarding)
             }
         };
@@ -137,6 +137,14 @@ impl Streams {
     }
 }
 
+/// Starts a thread. Fails where the system allows this user no more of them.
+fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<JoinHandle<T>> {
+    std::thread::Builder::new().spawn(work).map_err(|error| {
+        let text = format!("cannot start a thread: {error}; allow more processes (ulimit -u), or end some");
+        io::Error::new(error.kind(), text)
+    })
+}
+
 fn carried(end: JoinHandle<io::Result<DigestAndEnd>>) -> Option<DigestAndEnd> {
     end.join().ok()?.ok()
 }
@@ -155,10 +163,10 @@ fn open_input(input: &Input) -> io::Result<OwnedFd> {
         Input::Pipe(path) => {
             let mut file = File::open(path).map_err(|error| named(error, "cannot read input from", path))?;
             let (reader, mut writer) = io::pipe()?;
-            std::thread::spawn(move || {
+            in_thread(move || {
                 // A write error means that the program stopped reading, which is not an error.
                 let _ = io::copy(&mut file, &mut writer).and_then(|_| writer.flush());
-            });
+            })?;
             Ok(reader.into())
         }
     }

@@ -3,7 +3,7 @@
 use super::follow_processes::Follower;
 use super::kernel_accounts::nanoseconds;
 use crate::descendants::descendants;
-use std::ffi::c_int;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -17,13 +17,29 @@ pub(super) struct LeftBehind {
     pub(super) system: u64,
 }
 
-/// Sends a signal to the program's process group and to every descendant of the launcher.
-pub(super) fn signal(group: libc::pid_t, signal: c_int) {
-    // SAFETY: plain system calls; processes that are gone make them fail harmlessly.
-    unsafe {
-        libc::kill(-group, signal);
-        for pid in descendants(own_id()) {
-            libc::kill(pid, signal);
+/// Ends a tree of processes: asks each of them to end, and kills what is left after some time.
+#[derive(Default)]
+pub(super) struct TreeEnding {
+    /// When the first process was asked.
+    began: Option<Instant>,
+    /// The processes that were asked. Nobody is asked twice, because the second SIGTERM ends some programs at once.
+    asked: HashSet<libc::pid_t>,
+}
+
+impl TreeEnding {
+    /// Sends SIGTERM to every descendant of the launcher that has not had it, or after `grace` SIGKILL to all of them and
+    /// to the program's process group.
+    pub(super) fn proceed(&mut self, group: libc::pid_t, grace: Duration) {
+        let kills = self.began.get_or_insert_with(Instant::now).elapsed() >= grace;
+        let signal = if kills { libc::SIGKILL } else { libc::SIGTERM };
+        // A kernel without lists of children shows no descendants, and then the group is asked.
+        let tree = descendants(own_id());
+        let group = Some(-group).filter(|_| kills || tree.is_empty());
+        for target in tree.into_iter().chain(group) {
+            if self.asked.insert(target) || kills {
+                // SAFETY: plain system call; a process that is gone makes it fail harmlessly.
+                unsafe { libc::kill(target, signal) };
+            }
         }
     }
 }
@@ -47,8 +63,7 @@ fn own_id() -> i32 {
 }
 
 /// Waits a short time for processes that outlived the program, then asks them to end, kills them after `grace`, and adds
-/// up their processor time. With
-/// `at_once` the wait is skipped, because the tree is being ended anyway. A traced tree is traced to its end; the
+/// up their processor time. With `at_once` they are killed at once, because they were asked already. A traced tree is traced to its end; the
 /// kernel then also reports threads and grandchildren, whose time is already in that of their parents, so it is not
 /// added.
 pub(super) fn end_what_is_left(
@@ -59,7 +74,8 @@ pub(super) fn end_what_is_left(
 ) -> LeftBehind {
     let mut left = LeftBehind { ended: 0, user: 0, system: 0 };
     let began = Instant::now();
-    let mut asked = None;
+    let mut ending = TreeEnding::default();
+    let grace = if at_once { Duration::ZERO } else { grace };
     loop {
         // SAFETY: status and usage are plain data that the kernel fills in.
         let (pid, status, usage) = unsafe {
@@ -73,12 +89,10 @@ pub(super) fn end_what_is_left(
             -1 => return left,
             0 => {
                 if at_once || began.elapsed() >= LINGER {
-                    let first = *asked.get_or_insert_with(Instant::now);
                     if left.ended == 0 {
                         left.ended = descendants(own_id()).len() as u32;
                     }
-                    let kill = at_once || first.elapsed() >= grace;
-                    signal(group, if kill { libc::SIGKILL } else { libc::SIGTERM });
+                    ending.proceed(group, grace);
                 }
                 if began.elapsed() > grace + Duration::from_secs(10) {
                     return left;

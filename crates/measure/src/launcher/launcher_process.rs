@@ -110,7 +110,7 @@ pub(super) struct TreeWatch<'a> {
     request: &'a wire::LaunchRequest,
     ended_because: Option<Ending>,
     unshielded: bool,
-    killed_at: Option<Instant>,
+    ending: end_leftovers::TreeEnding,
 }
 
 impl TreeWatch<'_> {
@@ -126,9 +126,7 @@ impl TreeWatch<'_> {
             }
         }
         if self.ended_because.is_some() {
-            let first = *self.killed_at.get_or_insert_with(Instant::now);
-            let signal = if first.elapsed() < options.grace() { libc::SIGTERM } else { libc::SIGKILL };
-            end_leftovers::signal(self.pid, signal);
+            self.ending.proceed(self.pid, options.grace());
             set_timer(Some(TICK));
         } else if let Some(shield) = &options.shield
             && !self.unshielded
@@ -153,7 +151,7 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
         request,
         ended_because: None,
         unshielded: false,
-        killed_at: None,
+        ending: end_leftovers::TreeEnding::default(),
     };
     // The stop signal may have arrived while the program was being started.
     watch.enforce_limits();

@@ -178,6 +178,25 @@ fn a_program_that_refuses_to_end_is_killed() {
 }
 
 #[test]
+fn a_process_is_asked_to_end_once() {
+    let place = Place::new();
+    let waits = "trap 'echo asked >> asked' TERM; while :; do sleep 0.01; done";
+    place.shell_script("waits", waits);
+    place.shell_script("leaves", &format!("({waits}) &"));
+    // On a busy machine a process may be killed before it has written.
+    let asked = |words: &[&str]| {
+        (0..20).any(|_| {
+            let _ = std::fs::remove_file(place.file("asked"));
+            place.run([&["run", "--no-store", "--time-only", "-r", "1"], words].concat());
+            let text = std::fs::read_to_string(place.file("asked")).unwrap_or_default();
+            assert!(["", "asked\n"].contains(&text.as_str()), "{words:?}: {text}");
+            !text.is_empty()
+        })
+    };
+    assert!(asked(&["./leaves"]) && asked(&["--time-limit", "100ms", "./waits"]));
+}
+
+#[test]
 fn a_program_within_its_time_limit_is_left_alone() {
     let answer = Place::new().run(["run", "--no-store", "-r", "3", "--time-limit", "5 min", "true"]);
     assert_eq!((answer.code, answer.stderr.as_str()), (0, ""));
