@@ -22,7 +22,7 @@ pub fn outcome(gate: &GateSummary) -> String {
         (deciding(GateOutcome::Regression), "regression", "regressions"),
         (exceeded, "limit exceeded", "limits exceeded"),
         (deciding(GateOutcome::Accepted), "accepted", "accepted"),
-        (deciding(GateOutcome::CantTell) + unknown, "can’t tell", "can’t tell"),
+        (deciding(GateOutcome::CantTell) + unknown, "undecided", "undecided"),
         (deciding(GateOutcome::Improvement), "improvement", "improvements"),
         (deciding(GateOutcome::Same), "not worse", "not worse"),
         (worse, "worse without deciding", "worse without deciding"),
@@ -37,9 +37,15 @@ pub fn outcome(gate: &GateSummary) -> String {
         Kept::No => "Gate exceeded",
         Kept::CantTell => "Gate can’t tell",
     };
+    // Limits and rows that launches cannot decide have no number of blocks.
+    let more = |row: &FoundRow| row.finding.comparison.as_ref().is_some_and(|one| one.more_blocks > 0);
+    let advice = match gate.rows_of(GateOutcome::CantTell, true).any(more) {
+        true => " A larger --budget may decide.",
+        false => "",
+    };
     match parts.is_empty() {
         true => format!("{head}: no figure that decides could be read."),
-        false => format!("{head}: {}.", parts.join(", ")),
+        false => format!("{head}: {}.{advice}", parts.join(", ")),
     }
 }
 

@@ -65,7 +65,7 @@ pub struct GateSummary {
     pub kept: Kept,
     /// The names of the versions, the reference first.
     pub labels: Option<[String; 2]>,
-    /// The results for the metrics, the worst first.
+    /// The results for the metrics: those that decide first, the worst of them first.
     pub rows: Vec<FoundRow>,
     /// Which counts do not decide because they vary at the reference; empty if none.
     pub varying: String,
@@ -120,7 +120,7 @@ impl GateSummary {
             facts.push(sentence::environment(&one.run));
         }
         remarks.dedup();
-        sorting::by_key(&mut rows, |row| (row.finding.outcome, !row.finding.gates));
+        sorting::by_key(&mut rows, |row| (!row.finding.gates, row.finding.outcome));
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.not_measured {

@@ -30,7 +30,7 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
     let mut sections = vec![decided(summary)];
     sections.extend(limits(summary));
     sections.extend(origins(summary));
-    sections.extend(informs(summary));
+    sections.extend(only_shown(summary));
     for one in weighed {
         let page = page(&Report::of(&one.run, &[], &[]));
         let tag = harmless_name(&one.run.id);
@@ -71,10 +71,10 @@ fn decided(summary: &GateSummary) -> Section {
     Section { title: "What decides".to_owned(), folded: None, parts: table("Metrics that decide", rows) }
 }
 
-fn informs(summary: &GateSummary) -> Option<Section> {
+fn only_shown(summary: &GateSummary) -> Option<Section> {
     let rows = summary.rows.iter().filter(|row| !row.finding.gates);
-    let parts = table("Metrics that inform", rows);
-    let title = "What only informs".to_owned();
+    let parts = table("Metrics that are only shown", rows);
+    let title = "What is only shown".to_owned();
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
@@ -99,7 +99,7 @@ fn cells(row: &FoundRow) -> Vec<Cell> {
     vec![
         Cell::code(harmless_name(&row.finding.subject)),
         Cell::text(harmless_sentence(&row.title)),
-        Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("informs: ")), tone) },
+        Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("only shown: ")), tone) },
         Cell::text(harmless_sentence(&row.before)),
         Cell::text(harmless_sentence(&row.after)),
         Cell::text(harmless_sentence(&row.change)),

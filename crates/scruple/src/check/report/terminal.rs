@@ -106,7 +106,7 @@ pub(super) fn words(row: &FoundRow) -> String {
     match (row.finding.outcome, row.finding.gates) {
         (GateOutcome::CantTell, true) => "can’t tell".to_owned(),
         (outcome, true) => outcome.word().to_owned(),
-        (_, false) => format!("informs: {}", row.verdict),
+        (_, false) => format!("only shown: {}", row.verdict),
     }
 }
 
