@@ -136,31 +136,6 @@ pub fn compare_unpaired(
     Comparison::of(Evidence::of_samples(reference, arm, level), lower_is_better, margin)
 }
 
-/// Compares readings of a counted metric, such as allocations.
-///
-/// Two readings of each arm show that they repeat; three show that they differ. Readings that disagree are not exact
-/// and are compared as noisy ones. Else the margin does not matter: one byte more is a difference.
-///
-/// ```
-/// use scruple_core::verdict::{Verdict, compare_exact};
-///
-/// let same = compare_exact(&[4096.0; 3], &[4096.0; 3], true, 0.02, 0.95);
-/// assert_eq!(same.verdict, Verdict::Same);
-/// let one_byte_more = compare_exact(&[4096.0; 3], &[4097.0; 3], true, 0.02, 0.95);
-/// assert_eq!(one_byte_more.verdict, Verdict::Different);
-/// ```
-pub fn compare_exact(
-    reference: &[f64],
-    arm: &[f64],
-    lower_is_better: bool,
-    margin: f64,
-    level: f64,
-) -> Comparison {
-    let evidence = Evidence::of_counts(reference, arm, true, 0.0)
-        .unwrap_or_else(|| Evidence::of_blocks(reference, arm, level));
-    Comparison::of(evidence, lower_is_better, margin)
-}
-
 /// The verdict on a ratio with this interval, for a margin given as a ratio less 1.
 pub fn verdict(interval: &Interval, margin: f64) -> Verdict {
     let limit = margin.max(0.0).ln_1p();

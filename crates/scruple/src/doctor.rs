@@ -7,6 +7,7 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::render::output;
+use scruple_core::default_margins;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::median;
@@ -300,7 +301,13 @@ fn noise(weigher: &mut Commands, job: &Job, interrupted: &Arc<AtomicBool>) -> Re
     );
     for (name, readings) in [("wall time", &wall), ("cpu time", &cpu)] {
         let blocks = readings[0].len().min(readings[1].len());
-        let comparison = compare_noisy(&readings[0][..blocks], &readings[1][..blocks], true, 0.02, 0.95);
+        let comparison = compare_noisy(
+            &readings[0][..blocks],
+            &readings[1][..blocks],
+            true,
+            default_margins::COMMANDS,
+            0.95,
+        );
         line(&mut text, name, &resolution(&comparison));
     }
     Ok(text)
