@@ -81,7 +81,7 @@ pub struct MemoryBlocks {
 pub struct HeapAmounts {
     /// All blocks that were allocated: `realloc` of a block counts as one more.
     pub allocated: MemoryBlocks,
-    /// The blocks that were in use when the process had its most bytes in use, for the first time.
+    /// The blocks that were in use when the process had its most bytes in use.
     pub at_peak: MemoryBlocks,
     /// The blocks that were in use when the process ended.
     pub at_end: MemoryBlocks,

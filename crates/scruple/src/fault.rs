@@ -49,6 +49,12 @@ impl Fault {
         Fault { code: Code::Interrupted, message }
     }
 
+    /// Creates the error for an interruption of a run whose readings the report has shown.
+    pub fn interrupted_run() -> Fault {
+        let message = "interrupted; the readings so far are shown above".to_owned();
+        Fault { code: Code::Interrupted, message }
+    }
+
     /// Creates the error for a failure of Scruple itself.
     pub fn internal(message: impl fmt::Display) -> Fault {
         Fault { code: Code::Internal, message: message.to_string() }

@@ -16,7 +16,7 @@ pub fn without_password(text: &str) -> String {
     format!("{before}://{authority}{path}{mark}{}", kept.join("&"))
 }
 
-/// The headers whose values describe a request, and are no secrets.
+/// The headers whose values describe a request, and are not secret.
 const PLAIN_HEADERS: [&str; 16] = [
     "accept",
     "accept-charset",
@@ -75,7 +75,7 @@ pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
     words.into_iter().map(hidden).collect()
 }
 
-/// Hides the value of a header such as ‘Authorization: Bearer x’, unless it is no secret.
+/// Hides the value of a header such as ‘Authorization: Bearer x’, unless it is not secret.
 fn without_value(header: &str) -> String {
     match header.split_once(':') {
         Some((name, _)) if !PLAIN_HEADERS.contains(&name.trim().to_ascii_lowercase().as_str()) => {

@@ -110,7 +110,7 @@ fn a_folder_of_criterion_rs_is_one_run_and_a_pipe_is_read_too() {
         .stdout
         .clone();
     let printed = String::from_utf8(output).expect("text");
-    assert!(printed.starts_with("Imported 6 benchmarks of go test from - as run "), "{printed}");
+    assert!(printed.starts_with("Imported 6 benchmarks of go test from standard input as run "), "{printed}");
 }
 
 #[test]

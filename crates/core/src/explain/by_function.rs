@@ -294,7 +294,7 @@ pub fn explain(
 
 fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<KeySums> {
     let mut sums = vec![KeySums::default(); matched.keys.len()];
-    // A function jumps to a part of itself; that is no call.
+    // A function jumps to a part of itself; that is not a call.
     let calls = |tree: &Tree, context: &Context| match is_cold_part(&tree.functions[context.function].shown) {
         true => 0,
         false => context.calls + context.recursive,

@@ -64,7 +64,7 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
     // A cost that each process shows is positive, even where processes disagree about its size. A net within the spread
-    // of copies of one loop is no cost.
+    // of copies of one loop does not count as a cost.
     let least = RESOLUTION * median(&tares);
     // A process with too few blocks for an interval of its own shows a cost if each block does; without a cost, each
     // would with a probability of one half, and there are enough blocks of all processes together.

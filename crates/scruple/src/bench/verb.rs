@@ -174,12 +174,7 @@ pub fn partial_results(run: &Run, width: usize) -> String {
 pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => return Some(fault),
-        Err(Stop::Interrupted) => {
-            return Some(Fault {
-                code: Code::Interrupted,
-                message: "interrupted; the readings so far are shown above and stored".to_owned(),
-            });
-        }
+        Err(Stop::Interrupted) => return Some(Fault::interrupted_run()),
         Ok(()) => {}
     }
     if let Some(error) = &suite.record.writer.fault {

@@ -139,8 +139,8 @@ pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String
     match result {
         Err(Stop::Failed(fault)) => return Err(fault),
         Err(Stop::Interrupted) => {
-            let kept = if anything { "; the readings so far are shown above and stored" } else { "" };
-            return Err(Fault { code: Code::Interrupted, message: format!("interrupted{kept}") });
+            let nothing = || Fault { code: Code::Interrupted, message: "interrupted".to_owned() };
+            return Err(if anything { Fault::interrupted_run() } else { nothing() });
         }
         Ok(()) => {}
     }

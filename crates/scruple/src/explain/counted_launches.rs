@@ -129,7 +129,7 @@ fn remark_of_output([(first, _), (second, _)]: &[(Option<Captured>, Duration); 2
 }
 
 /// Counts both programs by functions of their own language, if they have the same one and their interpreter can count
-/// them. What it counts is no memory. The inner error says why nothing was counted.
+/// them. It does not count memory. The inner error says why nothing was counted.
 fn script_of(
     both: &mut BothPrograms<'_>,
     work: &Path,

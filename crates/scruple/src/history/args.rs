@@ -283,7 +283,7 @@ pub struct WhichArgs {
     pub store: Option<PathBuf>,
 }
 
-/// How a chart is drawn otherwise than usual.
+/// A form of a chart other than the usual one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ChartForm {
     /// Equal lengths are equal differences instead of equal ratios.

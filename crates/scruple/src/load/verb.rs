@@ -222,10 +222,7 @@ impl LoadSetup<'_> {
         let mut loading = Loading::new(loader, arms, run, store, progress)?;
         let mut stop = match loading.take(&self.plan, division, &self.watchers) {
             Ok(false) => None,
-            Ok(true) => Some(Fault {
-                code: Code::Interrupted,
-                message: "interrupted; the readings so far are shown above and stored".to_owned(),
-            }),
+            Ok(true) => Some(Fault::interrupted_run()),
             Err(fault) if loading.empty() => {
                 loading.keep();
                 return Err(fault);
@@ -237,9 +234,7 @@ impl LoadSetup<'_> {
         let gone = loads.servers.iter().any(|server| server.pool.gone);
         if stop.is_none() && !gone && self.args.scripted.is_none() {
             self.passes(&mut loading, &mut loads)?;
-            let message = "interrupted; the readings so far are shown above and stored".to_owned();
-            let interrupted = self.interrupted.load(Ordering::Relaxed);
-            stop = interrupted.then_some(Fault { code: Code::Interrupted, message });
+            stop = self.interrupted.load(Ordering::Relaxed).then(Fault::interrupted_run);
         }
         Ok((loading, loads, stop))
     }

@@ -1,6 +1,7 @@
 //! Columns of text: pads and truncates texts, and aligns numbers on their decimal points.
 
 use super::colours::{DIM, OPEN};
+use super::output::WIDEST;
 use scruple_core::sorting::SortedMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -78,7 +79,11 @@ pub(crate) fn left_out_line<S: AsRef<str>>(heads: &[S], whole: usize, width: usi
         return String::new();
     }
     let heads: Vec<&str> = heads.iter().map(AsRef::as_ref).collect();
-    let line = format!("Columns that do not fit: {}; set COLUMNS={whole} to see them.", heads.join(", "));
+    let how = match whole <= WIDEST {
+        true => format!("set COLUMNS={whole} to see them"),
+        false => "--json has their figures".to_owned(),
+    };
+    let line = format!("Columns that do not fit: {}; {how}.", heads.join(", "));
     format!("{DIM}{}{DIM:#}\n", wrap(&line, width))
 }
 

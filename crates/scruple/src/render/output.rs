@@ -173,10 +173,13 @@ pub fn print(text: &str) -> Result<(), Fault> {
     }
 }
 
+/// The most columns that COLUMNS asks for.
+pub const WIDEST: usize = 400;
+
 /// Returns the number of columns to write for: that of the terminal, or 100 without one.
 pub fn width() -> usize {
     if let Some(columns) = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()) {
-        return usize::clamp(columns, 40, 400);
+        return usize::clamp(columns, 40, WIDEST);
     }
     match io::stdout().is_terminal() {
         true => {

@@ -11,6 +11,7 @@ use crate::render::align::wrap;
 use crate::render::chart;
 use crate::render::export::{self, Export, names, writer};
 use crate::render::output;
+use crate::render::page::chart::Chart;
 use crate::render::page::{FORMATS, Page, terminal};
 use crate::store::Store;
 use std::path::Path;
@@ -60,7 +61,7 @@ fn files(args: &ReportArgs) -> Result<Vec<Export>, Fault> {
 }
 
 /// Returns what a terminal shows of the history that a run is, with the metrics that match these patterns; `None` where
-/// the run is no history.
+/// the run is not a history.
 pub fn history_text(store: &Store, name: &str, metrics: &[String]) -> Result<Option<String>, Fault> {
     let Some(history) = history::of_run(&store.find_id(name)?, store)? else { return Ok(None) };
     let explained = changes::known(store, &history.run.id)?;
@@ -91,7 +92,7 @@ fn found(args: &ReportArgs) -> Result<Page, Fault> {
 fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault> {
     Ok(match format {
         "svg" => picture(page, args.svg.as_deref().unwrap_or_default())?,
-        "list" => page.charts().iter().map(|chart| format!("{}\t{}\n", chart.name, chart.title)).collect(),
+        "list" => charts(page)?.iter().map(|chart| format!("{}\t{}\n", chart.name, chart.title)).collect(),
         _ => match writer(&FORMATS, format) {
             Some(text) => text(page),
             None => {
@@ -102,13 +103,19 @@ fn written(page: &Page, format: &str, args: &ReportArgs) -> Result<String, Fault
     })
 }
 
-fn picture(page: &Page, name: &str) -> Result<String, Fault> {
+/// Returns the charts of a page, or an error if it has none.
+fn charts(page: &Page) -> Result<Vec<&Chart>, Fault> {
     let charts = page.charts();
+    match charts.is_empty() {
+        true => Err(Fault::usage("nothing of this run can be drawn: no metric has more than one reading")),
+        false => Ok(charts),
+    }
+}
+
+fn picture(page: &Page, name: &str) -> Result<String, Fault> {
+    let charts = charts(page)?;
     match charts.iter().find(|one| one.name == name) {
         Some(one) => Ok(chart::picture([*one])),
-        None if charts.is_empty() => {
-            Err(Fault::usage("nothing of this run can be drawn: no metric has more than one reading"))
-        }
         None => {
             let names: Vec<&str> = charts.iter().map(|one| one.name.as_str()).collect();
             Err(Fault::usage(format!("there is no chart ‘{name}’: there are {}", names.join(", "))))

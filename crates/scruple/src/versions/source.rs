@@ -140,7 +140,7 @@ impl Source {
         })
     }
 
-    /// Creates the error for a range where one revision is needed; `None` if it is no range.
+    /// Creates the error for a range where one revision is needed; `None` if it is not a range.
     fn range(&self, revision: &str) -> Option<Fault> {
         let (first, second) = revision.split_once("..")?;
         let second = second.trim_start_matches('.');

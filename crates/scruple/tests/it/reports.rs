@@ -268,3 +268,12 @@ fn the_former_option_for_the_newest_run_says_what_to_write() {
     assert_eq!(answer.code, 2, "{}", answer.exchange());
     assert_eq!(answer.stderr, "error: `scruple report --last` is now `scruple report last`\n");
 }
+
+#[test]
+fn a_run_without_charts_says_so_instead_of_listing_none() {
+    let place = Place::new();
+    assert_eq!(place.run(["run", "-r", "1", "true"]).code, 0);
+    let listed = place.run(["report", "--svg", "list"]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (2, ""));
+    assert!(listed.stderr.contains("no metric has more than one reading"), "{}", listed.exchange());
+}

@@ -67,7 +67,7 @@ impl RemoteServer {
         };
         let place = format!("the node of the servers, ‘{}’,", beside.address);
         let greeting = link.line()?;
-        // What is no greeting comes from a version that did not begin with one, or from what the words started instead.
+        // Anything but a greeting comes from a version without greetings, or from another program.
         let writer: Writer = serde_json::from_str(&greeting).map_err(|_| {
             Fault::usage(format!(
                 "{place} says ‘{}’ and not which version of Scruple it has: install version {VERSION} on all machines, and type the command again",

@@ -137,8 +137,13 @@ fn summary(run: &Run, path: &str, format: Format, option: &str) -> String {
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let tool = format.tool();
     let of = if format == Format::Scruple { "arm" } else { "benchmark" };
+    let from = match path {
+        "-" => "standard input".to_owned(),
+        path if Path::new(path).exists() => format!("‘{path}’"),
+        folders => folders.to_owned(),
+    };
     let mut text = format!(
-        "Imported {count} {of}{plural} of {tool} from ‘{path}’ as run {}{label}; `scruple show {}{option}` shows it.\n",
+        "Imported {count} {of}{plural} of {tool} from {from} as run {}{label}; `scruple show {}{option}` shows it.\n",
         run.id, run.id
     );
     for warning in &run.warnings {

@@ -103,7 +103,7 @@ pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportErro
                 None => None,
                 Some(text) => match time(text) {
                     Some(when) => Some(when),
-                    None => return Err(ImportError::at(place, format!("‘{}’ is no time", clean(text)))),
+                    None => return Err(ImportError::at(place, format!("‘{}’ is not a time", clean(text)))),
                 },
             };
             let (number, unit) =
@@ -164,7 +164,7 @@ mod tests {
     fn errors_name_their_line() {
         let error = |text: &str| read(text, "own").map(|_| ()).expect_err("an error").to_string();
         assert!(error("commit,value\na,1\nb,many\n").contains("line 3"));
-        assert!(error("time,value\nsoon,1\n").contains("‘soon’ is no time"));
+        assert!(error("time,value\nsoon,1\n").contains("‘soon’ is not a time"));
         assert!(error("commit,value\n,1\n").contains("neither a commit nor a time"));
         assert!(error("commit,value\na,1\nb,2,3\n").contains("line 3: it has 3 cells, and the head has 2"));
         assert!(read("commit,value\na,1,\n", "own").is_ok(), "an empty cell at the end");

@@ -107,7 +107,7 @@ pub fn summary(history: &StoredHistory, option: &str) -> String {
     let versions = if count == 1 { "1 version".to_owned() } else { format!("{count} versions") };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let mut text = format!(
-        "Imported {versions} of {subjects} from {} as history {}{label}; `scruple history report {}{option}` judges it.\n",
+        "Imported {versions} of {subjects} from ‘{}’ as history {}{label}; `scruple history report {}{option}` judges it.\n",
         history.repository, run.id, run.id
     );
     for warning in &run.warnings {
