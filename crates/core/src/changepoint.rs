@@ -24,6 +24,7 @@ mod selection;
 mod series;
 mod step_size;
 mod stretches;
+mod variogram;
 
 pub use series::{Background, ChangePoint, FEW_VALUES, FoundChanges, SeriesOptions, StepSize};
 

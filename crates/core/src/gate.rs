@@ -4,8 +4,9 @@
 //! gate is never more certain than the verdicts that it rests on: where a comparison can't tell, neither can the gate.
 
 use crate::history::Acceptance;
+use crate::judge::limits::{Checked, Kept};
 use crate::judge::{Judged, declaration};
-use crate::limit::{Checked, Kept, Limit};
+use crate::limit::Limit;
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
 use crate::run::Run;
 use crate::sample::Sample;

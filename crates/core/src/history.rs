@@ -15,6 +15,7 @@ pub use graph::Graph;
 
 use crate::changepoint::StepSize;
 use crate::metric::Better;
+use crate::provenance::short_commit;
 use crate::run::Run;
 use crate::stats::Interval;
 use crate::unit::Unit;
@@ -94,11 +95,6 @@ pub struct Version {
     /// The number of commits that the selection left out and that are ancestors of this version but of no earlier
     /// version of the range. Each of them may have caused a change that first appears here.
     pub left_out: usize,
-}
-
-/// The beginning of a commit's id, as people read it.
-pub fn short_commit(commit: &str) -> &str {
-    commit.get(..10).unwrap_or(commit)
 }
 
 impl Version {

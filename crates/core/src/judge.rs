@@ -3,14 +3,18 @@
 pub mod bench_cases;
 mod between_runs;
 pub mod clock;
+pub mod counted_blocks;
 pub mod earlier_runs;
 mod equal_parameters;
 mod fits;
+pub mod limits;
 mod node_replicates;
+mod pair_samples;
 pub mod pooled;
 mod process_groups;
 mod rows;
 pub mod shared_core;
+pub mod witnesses;
 
 pub use between_runs::{possible_waiting_share, waiting_share};
 pub use fits::{GrowthFit, families_by, fits, trailing_number};

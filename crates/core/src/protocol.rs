@@ -4,9 +4,9 @@
 
 use crate::metric::Quality;
 use crate::sorting::SortedMap;
-use crate::subject::Parameter;
+use crate::subject::{Parameter, Timing};
+use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
-use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// The version of the protocol that Scruple speaks.
@@ -186,27 +186,6 @@ pub struct Case {
 
 fn one_thread() -> Vec<u32> {
     vec![1]
-}
-
-/// What the time of an iteration covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Timing {
-    /// The time from argument to result: every iteration waits for the result of the one before.
-    Latency,
-    /// The time from one result to the next: no iteration needs the result of the previous one. Bodies that are awaited
-    /// follow one after the other; a processor may overlap others.
-    Throughput,
-}
-
-impl Timing {
-    /// The word for this kind of time in the protocol.
-    pub fn word(self) -> &'static str {
-        match self {
-            Timing::Latency => "latency",
-            Timing::Throughput => "throughput",
-        }
-    }
 }
 
 /// Reads the kind of time of a case; an unknown word counts as absent.

@@ -91,3 +91,8 @@ impl Provenance {
         }
     }
 }
+
+/// The beginning of a commit's id, as people read it.
+pub fn short_commit(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}

@@ -118,7 +118,7 @@ impl Run {
             seen.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect();
         for arm in self.arms.iter_mut().filter(|arm| shared.contains(&arm.name)) {
             if let Some(version) = &arm.version {
-                arm.name = format!("{} @{}", arm.name, crate::history::short_commit(version));
+                arm.name = format!("{} @{}", arm.name, crate::provenance::short_commit(version));
             }
         }
     }

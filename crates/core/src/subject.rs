@@ -2,7 +2,6 @@
 
 use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
-use crate::protocol::Timing;
 use crate::sample::{Figure, Sample};
 use crate::sorting::SortedMap;
 use crate::words::words;
@@ -46,6 +45,27 @@ pub enum Subject {
         /// The number of connections.
         connections: u32,
     },
+}
+
+/// What the time of an iteration covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// The time from argument to result: every iteration waits for the result of the one before.
+    Latency,
+    /// The time from one result to the next: no iteration needs the result of the previous one. Bodies that are awaited
+    /// follow one after the other; a processor may overlap others.
+    Throughput,
+}
+
+impl Timing {
+    /// The word for this kind of time in the protocol.
+    pub fn word(self) -> &'static str {
+        match self {
+            Timing::Latency => "latency",
+            Timing::Throughput => "throughput",
+        }
+    }
 }
 
 impl Subject {

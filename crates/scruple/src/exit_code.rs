@@ -1,6 +1,6 @@
 //! What the exit codes of Scruple mean.
 
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 
 /// The exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! for Grouping Means in the Analysis of Variance" (1974)) of the square roots of differences between neighbours. A step
 //! or an outlier has little influence on the mean of square roots, and chance less than on that of logarithms.
 
-use super::scaled::variogram;
+use super::variogram::variogram;
 
 /// Each part has at least this many values.
 pub(super) const SHORTEST: usize = 8;

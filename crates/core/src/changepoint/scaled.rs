@@ -3,6 +3,7 @@
 use super::least_step::least_step;
 use super::noise_level;
 use super::series::{SeriesOptions, StepSize};
+use super::variogram::{half_variance, variogram};
 use crate::stats::Interval;
 use crate::stats::quantile::median;
 
@@ -165,15 +166,4 @@ impl Scaled {
         };
         half_variance((0..self.len() - lag).map(apart))
     }
-}
-
-/// Half the robust variance of differences between values `lag` apart: the variance of the noise that does not persist
-/// over `lag` values.
-pub(super) fn variogram(values: &[f64], lag: usize) -> f64 {
-    half_variance(values.windows(lag + 1).map(|w| (w[lag] - w[0]).abs()))
-}
-
-/// Half the robust variance of differences with these absolute values.
-fn half_variance(apart: impl Iterator<Item = f64>) -> f64 {
-    (1.4826 * median(&apart.collect::<Vec<f64>>())).powi(2) / 2.0
 }

@@ -10,6 +10,7 @@ mod build_noise;
 mod classify;
 mod confirm_on_nodes;
 mod effects;
+mod exact;
 mod forest;
 mod gather;
 mod interleaved;

@@ -91,8 +91,9 @@ fn share_of_wall(arm: &Arm, key: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    use crate::judge::bench_cases::tests::arm;
     use crate::judge::compare_pairs;
+    use crate::judge::counted_blocks::tests::arm;
+    use crate::judge::witnesses::ADDITIONS;
     use crate::metric::{Metric, Pass, Quality, metric};
     use crate::run::Terms;
     use crate::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
@@ -170,7 +171,7 @@ mod tests {
             let of = |process: u32| (0..10).map(move |block| process * BLOCKS_OF_A_PROCESS + block);
             (0..3).flat_map(of).map(|block| (block, value * (1.0 + 0.001 * f64::from(block % 7)))).collect()
         };
-        let core = [("batch.cycle", blocks(cycle)), (shared_core::ADDITIONS, blocks(additions))];
+        let core = [("batch.cycle", blocks(cycle)), (ADDITIONS, blocks(additions))];
         let tare = [&core[..], &[("time.wall", blocks(cycle))]].concat();
         (arm(Role::Subject, &[("time.wall", blocks(time))]), arm(Role::Tare, &tare))
     }

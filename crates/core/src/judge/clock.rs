@@ -3,15 +3,13 @@
 //! A processor runs faster or slower with heat, power and the load of neighbours, sometimes for a whole run. All
 //! readings of such a run agree, so their spread does not show the difference to the next run.
 
-use super::bench_cases::{self, within};
+use super::counted_blocks::{undisturbed, within};
 use super::shared_core;
+use super::witnesses::CYCLE;
 use crate::stats::Interval;
 use crate::stats::quantile::{median, quantile, sorted};
 use crate::stats::tare::Net;
 use crate::subject::Arm;
-
-/// The key of the figure of a tare that holds the length of a cycle of the core in each block, in nanoseconds.
-pub const CYCLE: &str = "batch.cycle";
 
 /// The key of the figure of a tare that holds the usual range of cycle lengths on this machine: two readings, in
 /// nanoseconds.
@@ -31,7 +29,7 @@ pub fn usual(earlier: &[f64], now: f64) -> (f64, f64) {
 /// The length of a cycle while a case was timed, in nanoseconds, over the blocks that count.
 pub fn cycle(tare: &Arm) -> Option<f64> {
     let cycles = tare.sample(CYCLE)?;
-    let counted = bench_cases::undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
+    let counted = undisturbed(tare).map(|blocks| within(cycles, &blocks).readings);
     let readings = counted.filter(|readings| !readings.is_empty()).unwrap_or_else(|| cycles.readings.clone());
     Some(median(&readings))
 }
@@ -71,7 +69,7 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bench_cases::tests::arm;
+    use super::super::counted_blocks::tests::arm;
     use super::*;
     use crate::subject::Role;
 

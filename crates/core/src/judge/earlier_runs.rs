@@ -29,7 +29,7 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bench_cases::tests::arm;
+    use super::super::counted_blocks::tests::arm;
     use super::*;
     use crate::subject::Role;
 

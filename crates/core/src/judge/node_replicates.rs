@@ -1,7 +1,7 @@
 //! Pairs whose readings several nodes of a farm took: each node is a stratum, and effects are joined over nodes.
 
 use super::Pair;
-use super::rows::{replicates_of, samples_of};
+use super::pair_samples::{Replicates, replicates_of, samples_of};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::provenance::Node;
@@ -33,9 +33,6 @@ impl<'a> Nodes<'a> {
         self.reference.len() > 1 || self.arm.len() > 1
     }
 }
-
-/// The replicates of the reference and of the arm, side by side, and what each of them represents.
-pub(super) type Replicates = (Vec<f64>, Vec<f64>, Replicate);
 
 /// Replicates of the effect on a timed metric from several nodes. `taken` gives the replicates of one node. `None`
 /// where one machine took the readings, or where all readings are zero.

@@ -1,9 +1,43 @@
 //! Finds cases whose processes fall into two groups, such as two ways in which a just-in-time compiler compiled them.
 
-use super::bench_cases::{self, ProcessReadings};
-use crate::sorting;
+use super::counted_blocks::counted;
+use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
+use crate::sorting::{self, SortedMap};
 use crate::stats::quantile::median;
 use crate::subject::Arm;
+
+/// The readings of a case and of its tare in one process, over undisturbed blocks.
+#[derive(Default)]
+pub(super) struct ProcessReadings {
+    pub(super) raw: Vec<f64>,
+    pub(super) tare: Vec<f64>,
+}
+
+impl ProcessReadings {
+    /// The readings of the case less those of its tare in the same blocks.
+    pub(super) fn differences(&self) -> Vec<f64> {
+        self.raw.iter().zip(&self.tare).map(|(raw, tare)| raw - tare).collect()
+    }
+}
+
+/// The readings of a case and of its tare in each process.
+pub(super) fn processes(arm: &Arm, tare: &Arm, key: &str) -> Option<Vec<ProcessReadings>> {
+    Some(readings_of_processes(&counted(arm.sample(key)?, tare), tare.sample(key)?))
+}
+
+pub(super) fn readings_of_processes(raw: &Sample, readings: &Sample) -> Vec<ProcessReadings> {
+    let mut processes: SortedMap<u32, ProcessReadings> = SortedMap::new();
+    let tares: SortedMap<u32, f64> =
+        SortedMap::from_iter(readings.blocks.iter().copied().zip(readings.readings.iter().copied()));
+    for (block, reading) in raw.blocks.iter().zip(&raw.readings) {
+        if let Some(tare) = tares.get(block) {
+            let group = processes.entry(block / BLOCKS_OF_A_PROCESS).or_default();
+            group.raw.push(*reading);
+            group.tare.push(*tare);
+        }
+    }
+    processes.into_values().collect()
+}
 
 /// Two groups of processes with different costs of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +58,7 @@ impl Groups {
     /// The groups of a case's processes, by their net wall time; `None` if there is one group. A group may be a single
     /// process, which may also have been disturbed.
     pub fn of(arm: &Arm, tare: &Arm) -> Option<Groups> {
-        Groups::among(&bench_cases::processes(arm, tare, "time.wall")?)
+        Groups::among(&processes(arm, tare, "time.wall")?)
     }
 
     /// The groups among processes with these readings of their wall time.

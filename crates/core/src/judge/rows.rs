@@ -1,10 +1,10 @@
 //! The rows of a table of comparisons, and the families in which their verdicts hold together.
 
+use super::pair_samples::{replicates_of, samples_of};
 use super::{
-    Judged, POOLED, Pair, bench_cases, between_runs, declaration, floor_of, node_replicates, pooled,
-    waiting_share,
+    Judged, POOLED, Pair, between_runs, declaration, floor_of, node_replicates, pooled, waiting_share,
 };
-use crate::evidence::{Evidence, Readings, Replicate};
+use crate::evidence::{Evidence, Readings};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
 use crate::sample::Sample;
@@ -119,17 +119,6 @@ fn rows_of<'a>(key: &'a str, pairs: &'a [Pair<'a>], terms: &'a Terms, level: f64
     rows
 }
 
-/// The samples of a pair to compare; for cases, their readings in the blocks that count.
-pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)> {
-    let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
-    Some(match pair.tares {
-        Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
-            (bench_cases::counted(reference, left), bench_cases::counted(arm, right))
-        }
-        _ => (reference.clone(), arm.clone()),
-    })
-}
-
 /// The larger share of wall time that one of two arms spent waiting for a core; 0 where neither share is known.
 fn more_waiting(reference: &Arm, arm: &Arm) -> f64 {
     let share = |arm: &Arm| waiting_share(arm).unwrap_or(0.0);
@@ -187,27 +176,5 @@ fn compared<'a>(
             ComparedBy::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
         }
         Err(why) => ComparedBy::Counted(Evidence::undecided(why, &left, &right)),
-    }
-}
-
-/// The replicates of the effect on a noisy metric, of each arm, and what each of them represents.
-pub(super) fn replicates_of(
-    pair: &Pair<'_>,
-    reference: &Sample,
-    arm: &Sample,
-) -> node_replicates::Replicates {
-    let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
-    let (left, right) = match pair.paired {
-        true => reference.paired(arm),
-        false => (reference.readings.clone(), arm.readings.clone()),
-    };
-    match (&pair.arm.subject, timed) {
-        // Results of other tools do not say which readings come from one process.
-        (Subject::Case { .. }, true) if pair.tares.is_some() => {
-            bench_cases::by_process(reference, arm, pair.paired)
-        }
-        (Subject::Request { .. }, true) => bench_cases::by_turn(reference, arm, pair.paired),
-        (_, true) => (left, right, Replicate::Block),
-        (_, false) => (left, right, Replicate::Launch),
     }
 }

@@ -4,18 +4,10 @@
 //! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in nearly all of
 //! them, only earlier runs on the machine can show it, or what is known of the processor.
 
-use super::bench_cases::{self, BESIDE, DISTURBED};
-use super::clock::CYCLE;
-use crate::stats::quantile::{median, quantile, sorted};
+use super::counted_blocks::{self, DISTURBED};
+use super::witnesses::{ADDITIONS, ADDITIONS_ALONE, BESIDE, in_fastest_blocks, time_alone};
+use crate::stats::quantile::median;
 use crate::subject::Arm;
-
-/// The key of the figure of a tare that holds the number of cycles that a fixed number of independent additions took at
-/// the start of each block.
-pub const ADDITIONS: &str = "batch.additions";
-
-/// The key of the figure of a tare that holds the number of cycles that these additions take if nothing else uses the
-/// core: the least of this run, of earlier ones on this class of machine, and of what the processor takes. One reading.
-pub const ADDITIONS_ALONE: &str = "batch.additions.alone";
 
 /// A core was shared if the additions took more than this multiple of what they take alone.
 const SHARED: f64 = 1.1;
@@ -29,11 +21,6 @@ const OTHER_PROCESSOR: f64 = 3.0;
 pub fn alone(now: f64, earlier: &[f64], of_processor: Option<f64>) -> f64 {
     let of_processor = of_processor.filter(|most| now < OTHER_PROCESSOR * most);
     earlier.iter().copied().chain(of_processor).fold(now, f64::min)
-}
-
-/// The number of cycles, or the time, in the fastest blocks, of which one in fifty may be a misreading.
-pub fn in_fastest_blocks(witness: &[f64]) -> f64 {
-    quantile(&sorted(witness), 0.02)
 }
 
 /// The factor by which code on a shared core may be slower than alone. Two hardware threads share the execution units of
@@ -61,13 +48,8 @@ pub fn longer(tare: &Arm) -> Option<f64> {
 
 /// The usual time of the additions beside the blocks that count, in nanoseconds.
 fn beside_in_counted_blocks(tare: &Arm) -> Option<f64> {
-    let beside = bench_cases::counted(tare.sample(BESIDE)?, tare);
+    let beside = counted_blocks::counted(tare.sample(BESIDE)?, tare);
     (!beside.readings.is_empty()).then(|| median(&beside.readings))
-}
-
-/// The time in nanoseconds that the additions take alone.
-pub(super) fn time_alone(tare: &Arm) -> Option<f64> {
-    Some(least(tare, ADDITIONS_ALONE)? * median(&tare.sample(CYCLE)?.readings))
 }
 
 /// The factor by which code may have been slower in one of two runs than in the other because the core was shared in
@@ -89,7 +71,8 @@ pub fn is_shared(additions: f64, alone: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bench_cases::tests::arm;
+    use super::super::counted_blocks::tests::arm;
+    use super::super::witnesses::CYCLE;
     use super::*;
     use crate::subject::Role;
 
@@ -126,7 +109,7 @@ mod tests {
         assert_eq!(slowdown(&tare(rarely_alone, Some(2_700.0))), SLOWEST);
         assert_eq!(slowdown(&tare(rarely_alone, None)), 1.0, "nothing else is known");
         let often_alone: fn(u32) -> f64 = |block| if block.is_multiple_of(6) { 730.0 } else { 1_100.0 };
-        let counted = bench_cases::undisturbed(&tare(often_alone, Some(2_700.0))).expect("ten blocks");
+        let counted = counted_blocks::undisturbed(&tare(often_alone, Some(2_700.0))).expect("ten blocks");
         assert!(counted.iter().all(|block| block.is_multiple_of(6)), "{counted:?}");
         assert_eq!(slowdown(&tare(often_alone, Some(2_700.0))), 1.0);
         // The fastest blocks were not alone either, as the processor tells.

@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use crate::entries::entry;
-use scruple_core::judge::bench_cases;
+use scruple_core::judge::{bench_cases, witnesses};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::Interval;
@@ -449,7 +449,7 @@ fn always_waiting(pcg: &mut Pcg, with_cpu: bool) -> Interval {
             add(&mut case, "time.cpu", 1e6 * (1.0 + 0.3 * pcg.unit().powi(3)), block);
         }
         add(&mut tare, "time.wall", 3.0 + 30.0 * pcg.unit(), block);
-        add(&mut tare, bench_cases::WAITED, 1.0 - 1.0 / slow, block);
+        add(&mut tare, witnesses::WAITED, 1.0 - 1.0 / slow, block);
     }
     bench_cases::net(&case, &tare, "time.wall", 0.95).expect("18 blocks").interval
 }
@@ -476,7 +476,7 @@ fn threads_that_took_turns_in_every_block_may_run_side_by_side() {
         add(&mut case, "time.wall", 12.9 * more, block);
         add(&mut case, "time.cpu", 12.8 * more, block);
         add(&mut tare, "time.wall", 3.8 * more, block);
-        add(&mut tare, bench_cases::WAITED, 0.5, block);
+        add(&mut tare, witnesses::WAITED, 0.5, block);
     }
     let interval = bench_cases::net(&case, &tare, "time.wall", 0.95).expect("18 blocks").interval;
     assert!(interval.contains(4.5), "{interval:?}");

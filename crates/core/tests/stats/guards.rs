@@ -1,8 +1,9 @@
 //! Single constants and corrections, each with a case in which it decides.
 
 use scruple_core::history::find_changes;
+use scruple_core::judge::limits::{self, Kept, LimitedValue};
 use scruple_core::judge::{Pair, compare_pairs};
-use scruple_core::limit::{self, Kept, Limit, LimitedValue};
+use scruple_core::limit::Limit;
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
 use scruple_core::stats::median_interval::median_interval;
@@ -83,7 +84,7 @@ fn a_limit_across_which_the_interval_lies_is_neither_kept_nor_exceeded() {
     let limit = Limit::parse("time.cpu<5ms").expect("a limit");
     let held = |low: f64, high: f64| {
         let amount = LimitedValue { value: (low + high) / 2.0, bounds: Ok((low * 1e6, high * 1e6)) };
-        limit::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
+        limits::check(&limit, "app", metric("time.cpu").expect("declared"), Some(amount), None, None).kept
     };
     assert_eq!([held(4.0, 5.0), held(4.0, 6.0), held(5.1, 6.0)], [Kept::Yes, Kept::CantTell, Kept::No]);
 }

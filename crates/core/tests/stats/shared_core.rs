@@ -3,9 +3,8 @@
 
 use crate::coverage::share;
 use crate::noise::normal;
-use scruple_core::judge::bench_cases::{self, BESIDE};
-use scruple_core::judge::clock::CYCLE;
-use scruple_core::judge::shared_core::{ADDITIONS, ADDITIONS_ALONE};
+use scruple_core::judge::bench_cases;
+use scruple_core::judge::witnesses::{ADDITIONS, ADDITIONS_ALONE, BESIDE, CYCLE};
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::rng::Pcg;

@@ -3,7 +3,7 @@
 use super::summary::{FoundRow, GateSummary};
 use crate::render::title;
 use scruple_core::gate::{Finding, GateOutcome};
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use scruple_core::run::Run;
 use scruple_core::sorting;
 use scruple_core::subject::Role;

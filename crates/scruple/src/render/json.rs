@@ -6,8 +6,9 @@ use crate::load::report::json;
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::{shown, steers};
-use scruple_core::judge::{GrowthFit, Judged, bench_cases, estimate, headlines, pooled};
-use scruple_core::limit::{Checked, Limit};
+use scruple_core::judge::limits::Checked;
+use scruple_core::judge::{GrowthFit, Judged, bench_cases, counted_blocks, estimate, headlines, pooled};
+use scruple_core::limit::Limit;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
@@ -321,7 +322,7 @@ fn sample_result<'a>(
     tare: Option<&Arm>,
     level: f64,
 ) -> MetricResult<'a> {
-    let counted = tare.map(|tare| bench_cases::counted(sample, tare));
+    let counted = tare.map(|tare| counted_blocks::counted(sample, tare));
     let estimate = pooled::estimate(arm, key, level)
         .unwrap_or_else(|| estimate(counted.as_ref().unwrap_or(sample), level));
     let net = tare

@@ -3,7 +3,7 @@
 use super::Report;
 use maud::{Markup, html};
 use scruple_core::harmless_text::plain_lines;
-use scruple_core::limit::{Checked, Kept};
+use scruple_core::judge::limits::{Checked, Kept};
 use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};
 

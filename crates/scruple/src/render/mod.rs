@@ -28,8 +28,9 @@ use document_table::Markup;
 use export::Formats;
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
+use scruple_core::judge::limits::{Checked, Kept, LimitedValue, check};
 use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair};
-use scruple_core::limit::{Checked, Kept, Limit, LimitedValue, check};
+use scruple_core::limit::Limit;
 use scruple_core::metric::{Better, DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
@@ -279,7 +280,7 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
 fn counted(run: &Run, arm: &Arm, key: &str) -> Option<Sample> {
     let sample = arm.sample(key)?;
     Some(match tare_of(run, arm) {
-        Some(tare) => judge::bench_cases::counted(sample, tare),
+        Some(tare) => judge::counted_blocks::counted(sample, tare),
         None => sample.clone(),
     })
 }

@@ -23,7 +23,7 @@ use crate::render::page::{
 use crate::render::sentence as words;
 use crate::render::sentence::measure;
 use scruple_core::judge;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use scruple_core::run::{Run, RunState, Warning};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};

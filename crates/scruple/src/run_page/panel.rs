@@ -11,7 +11,7 @@ use crate::render::page::{
 };
 use crate::render::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
-use scruple_core::judge::{Judged, bench_cases};
+use scruple_core::judge::{Judged, counted_blocks};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, change, quantity};
@@ -48,7 +48,7 @@ pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<SectionPart> 
         .filter_map(|(place, arm)| {
             let sample = arm.sample(key).filter(|sample| !sample.readings.is_empty())?;
             let counted = tare_of(report.run, arm)
-                .map(|tare| bench_cases::counted(sample, tare).blocks.into_iter().collect());
+                .map(|tare| counted_blocks::counted(sample, tare).blocks.into_iter().collect());
             Some(PanelArm { place, arm, sample, counted })
         })
         .collect();
@@ -335,9 +335,9 @@ fn in_blocks(
         let reference = report.run.arms.iter().find(|arm| arm.name == judged.reference)?;
         let interval = judged.comparison.interval()?;
         let theirs = reference.sample(key)?;
-        let counted = tare_of(report.run, reference).map(|tare| bench_cases::counted(theirs, tare));
+        let counted = tare_of(report.run, reference).map(|tare| counted_blocks::counted(theirs, tare));
         let theirs = counted.as_ref().unwrap_or(theirs);
-        let ours = tare_of(report.run, side.arm).map(|tare| bench_cases::counted(side.sample, tare));
+        let ours = tare_of(report.run, side.arm).map(|tare| counted_blocks::counted(side.sample, tare));
         let (left, right) = theirs.paired(ours.as_ref().unwrap_or(side.sample));
         let ratios = left.iter().zip(&right).map(|(left, right)| right / left).enumerate();
         let positive = ratios.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0);

@@ -10,7 +10,7 @@ use crate::store::StoredPoint;
 use scruple_core::changepoint::{ChangePoint, FEW_VALUES, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
-use scruple_core::history::short_commit;
+use scruple_core::provenance::short_commit;
 use scruple_core::stats::paired::Why;
 use scruple_core::unit::{change, change_between, exact, quantity, relative_spread, share};
 use serde::Serialize;

@@ -5,7 +5,8 @@ use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
 use crate::git::GitError;
 use scruple_core::harmless_text::shortened;
-use scruple_core::history::{Version, VersionState, short_commit};
+use scruple_core::history::{Version, VersionState};
+use scruple_core::provenance::short_commit;
 use std::collections::{HashMap, HashSet};
 
 /// The criteria by which commits are selected.

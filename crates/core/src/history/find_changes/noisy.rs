@@ -2,7 +2,7 @@
 
 use crate::sorting::SortedMap;
 
-use super::classify;
+use super::exact;
 use super::forest::Forest;
 use super::gather::GatheredSeries;
 use super::interleaved::{self, Cells};
@@ -88,7 +88,7 @@ impl JudgedSeries {
 pub(super) fn judged(graph: &Graph, gathered: &GatheredSeries, error: f64, least: f64) -> JudgedSeries {
     let all = ArtefactGroups::of(graph, gathered.reads.iter());
     if gathered.exact || gathered.shifting {
-        let steps = classify::exact(&all);
+        let steps = exact::steps(&all);
         return JudgedSeries { steps, ..JudgedSeries::without_changes(all, None) };
     }
     if gathered.cannot.is_some() {

@@ -1,14 +1,14 @@
 //! The diagnostic panel of a case: the figures that users of criterion know, and how disturbed the batches were.
 
 use crate::render::block_characters;
-use scruple_core::judge::{bench_cases, clock};
-use scruple_core::protocol::Timing;
+use scruple_core::judge::{bench_cases, clock, counted_blocks, witnesses};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::summary::Summary;
 use scruple_core::stats::{ols, outlier};
 use scruple_core::subject::Arm;
+use scruple_core::subject::Timing;
 use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 
@@ -143,19 +143,19 @@ fn less_tare(run: &Run, arm: &Arm) -> String {
 /// Says in how many blocks the program had to wait for a core, where that was recorded.
 fn waiting(run: &Run, arm: &Arm) -> String {
     let Some((tare, waited)) = crate::render::tare_of(run, arm)
-        .and_then(|tare| tare.sample(bench_cases::WAITED).map(|waited| (tare, waited)))
+        .and_then(|tare| tare.sample(witnesses::WAITED).map(|waited| (tare, waited)))
     else {
         return String::new();
     };
     let (count, all) = (
-        waited.readings.iter().filter(|share| **share > bench_cases::MOST_WAITED).count(),
+        waited.readings.iter().filter(|share| **share > counted_blocks::MOST_WAITED).count(),
         waited.readings.len(),
     );
     let which = match arm.sample("threads.fairness").is_some() {
         true => "in which not all threads had a core all the time",
         false => "in which the program had to wait for a core",
     };
-    match (count, bench_cases::undisturbed(tare)) {
+    match (count, counted_blocks::undisturbed(tare)) {
         (0, _) => String::new(),
         (_, Some(_)) => format!("      left out: {count} of {all} blocks, {which}\n"),
         (_, None) => format!("      {count} of {all} blocks, {which}, count: too few others remain\n"),

@@ -1,7 +1,7 @@
 //! Says which cases have too few readings for an interval, and what gives them more.
 
 use super::{Cases, SuiteRecord};
-use scruple_core::judge::bench_cases;
+use scruple_core::judge::counted_blocks;
 use scruple_core::stats::paired::blocks_needed;
 use scruple_core::subject::Arm;
 
@@ -10,7 +10,7 @@ use scruple_core::subject::Arm;
 pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
     let (run, needed) = (&record.run, blocks_needed(record.run.terms.level));
     let readings =
-        |arm: &Arm, tare: &Arm| Some(bench_cases::counted(arm.sample("time.wall")?, tare).readings.len());
+        |arm: &Arm, tare: &Arm| Some(counted_blocks::counted(arm.sample("time.wall")?, tare).readings.len());
     let without: Vec<&str> = cases
         .weighed
         .iter()

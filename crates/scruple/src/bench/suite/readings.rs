@@ -3,10 +3,8 @@
 use super::cases::arm_name;
 use super::counting::declaration;
 use super::neighbours::CoreState;
-use scruple_core::judge::bench_cases::{BESIDE, WAITED, WITNESS};
-use scruple_core::judge::clock::CYCLE;
 use scruple_core::judge::resolution_key;
-use scruple_core::judge::shared_core::ADDITIONS;
+use scruple_core::judge::witnesses::{ADDITIONS, BESIDE, CYCLE, WAITED, WITNESS};
 use scruple_core::limit::{Bound, Limit};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Case, Counter, Hello, LoopKind, LooseNumber, OnceReply};

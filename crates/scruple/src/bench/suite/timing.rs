@@ -12,7 +12,7 @@ use super::{
 };
 use crate::fault::Fault;
 use scruple_core::judge;
-use scruple_core::judge::bench_cases::MOST_WAITED;
+use scruple_core::judge::counted_blocks::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;

@@ -3,7 +3,7 @@
 use crate::check::summary::GateSummary;
 use maud::html;
 use scruple_core::gate::GateOutcome;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 
 /// The width of a letter in the font of the badge, and the padding of a text, in pixels.
 const LETTER: f64 = 6.6;

@@ -4,7 +4,7 @@ use crate::check::sentence;
 use crate::check::summary::GateSummary;
 use crate::render::json::document;
 use scruple_core::gate::GateOutcome;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use scruple_core::run::Warning;
 use scruple_core::verdict::Verdict;
 use serde::Serialize;

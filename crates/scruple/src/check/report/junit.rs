@@ -6,7 +6,7 @@ use crate::render::junit::{TestOutcome, document, failures_and_errors};
 use maud::{Markup, html};
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::plain_lines;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 
 /// Writes the tests. A test without a decision is an error, because it did not pass.
 pub fn text(summary: &GateSummary) -> String {

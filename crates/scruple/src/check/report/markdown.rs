@@ -7,7 +7,7 @@ use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::{plain, shortened};
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use std::fmt::Write as _;
 
 /// The largest numbers of unfolded and of folded rows in a comment.

@@ -11,7 +11,7 @@ pub mod terminal;
 use super::origins::RegressionOrigin;
 use super::summary::{GateSummary, WeighedRun};
 use crate::render::export::Formats;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use scruple_core::unit::grouped;
 
 /// The formats of a gate, by the endings of their file names.

@@ -12,7 +12,7 @@ use crate::render::page::{
 use crate::run_page::several::unique;
 use crate::run_page::{capital, of_run, page};
 use scruple_core::gate::GateOutcome;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 
 /// Writes the page as HTML.
 pub fn text(summary: &GateSummary, weighed: &[WeighedRun]) -> String {

@@ -7,7 +7,7 @@ use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use anstyle::Style;
 use scruple_core::gate::GateOutcome;
-use scruple_core::limit::Kept;
+use scruple_core::judge::limits::Kept;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

@@ -22,10 +22,9 @@ pub use chart::ChartOptions;
 use crate::history::args::PageArgs;
 use crate::render::export::Formats;
 use event::HistoryEvent;
-use scruple_core::history::{
-    BreakEven, History, Judgement, Series, Version, VersionState, comparable, short_commit,
-};
+use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
 use scruple_core::metric::DEFAULT_METRICS;
+use scruple_core::provenance::short_commit;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::Arm;
 use serde::{Deserialize, Serialize};
