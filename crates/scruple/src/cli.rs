@@ -182,6 +182,13 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::ValueValidation if error.source().is_some_and(|why| why.is::<ParseIntError>()) => {
             Some("give a whole number, such as 30".to_owned())
         }
+        // Words that begin with ‘-’ are unknown options.
+        ErrorKind::UnknownArgument
+            if text_of(ContextKind::InvalidArg).is_some_and(|word| !word.starts_with('-'))
+                && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("-- <")) =>
+        {
+            Some("the words of a command stand after ‘--’".to_owned())
+        }
         ErrorKind::InvalidSubcommand => {
             let first = std::env::args_os().nth(1);
             let is_first = |word: &&str| first.as_deref().is_some_and(|first| first == *word);

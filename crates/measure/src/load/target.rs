@@ -65,7 +65,10 @@ pub enum TargetError {
     )]
     Scheme(String),
     /// The text has no host or socket path.
-    #[error("‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock")]
+    #[error(
+        "‘{0}’ names no server: write for instance http://localhost:8080/ or unix:/run/app.sock; the command of a server \
+         stands after ‘--’"
+    )]
     NoServer(String),
     /// The URL contains a name or a password of a user, which no request would contain.
     #[error(
@@ -117,7 +120,8 @@ impl Target {
         }
         let (host, port) = split_port(authority, default_port)?;
         let host = if host.is_empty() && authority.starts_with(':') { "localhost" } else { host };
-        if host.is_empty() {
+        // A path, such as ./server, is no host.
+        if host.trim_matches('.').is_empty() {
             return Err(TargetError::NoServer(text.to_owned()));
         }
         let unbracketed = host.trim_start_matches('[').trim_end_matches(']');

@@ -143,6 +143,10 @@ fn a_misspelt_command_and_a_number_in_words_are_answered_with_what_to_write() {
     assert!(errors(&["chk"]).contains("the most similar command is ‘check’"), "{}", errors(&["chk"]));
     assert!(errors(&["bisect"]).contains("‘history bisect’ is a command"), "{}", errors(&["bisect"]));
     assert!(!errors(&["frobnicate"]).contains("similar"), "{}", errors(&["frobnicate"]));
+    for words in [&["inspect", "memory", "./app", "9"][..], &["bench", "./app"], &["load", "./server"]] {
+        assert!(errors(words).contains("after ‘--’"), "{}", errors(words));
+    }
+    assert!(!errors(&["show", "--frob"]).contains("after ‘--’"));
     let number = errors(&["run", "-r", "ten", "true"]);
     assert!(number.contains("give a whole number"), "{number}");
 }
