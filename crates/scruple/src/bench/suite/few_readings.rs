@@ -1,6 +1,7 @@
 //! Says which cases have too few readings for an interval, and what gives them more.
 
 use super::{Cases, SuiteRecord};
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::counted_blocks;
 use scruple_core::stats::paired::blocks_needed;
 use scruple_core::subject::Arm;
@@ -19,14 +20,15 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
         .filter(|(arm, tare)| readings(arm, tare).is_some_and(|readings| readings < needed))
         .map(|(arm, _)| arm.name.as_str())
         .collect();
-    let Some(first) = without.first() else { return };
-    let (subject, verb) = match without.len() {
-        1 => (format!("‘{first}’"), "has"),
-        cases => (format!("‘{first}’ and {} more", cases - 1), "have"),
+    let verb = match without.len() {
+        0 => return,
+        1 => "has",
+        _ => "have",
     };
     let text = format!(
-        "{subject} {verb} fewer than {needed} readings, which give no net and no interval; raise --budget, or \
-         select fewer cases with --filter"
+        "{} {verb} fewer than {needed} readings, which give no net and no interval; raise --budget, or \
+         select fewer cases with --filter",
+        list_names(&without)
     );
     record.run.warn("few-readings", text);
 }

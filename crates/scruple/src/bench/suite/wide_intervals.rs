@@ -1,6 +1,7 @@
 //! Says which intervals of a first answer are wide, and what gives narrower ones.
 
 use super::{Cases, SuiteRecord, Weighed};
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::bench_cases;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::median;
@@ -25,14 +26,16 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
         reducible(run, weighed)
             .is_some_and(|(net, half)| net.below_resolution.is_none() && half > WIDE * net.estimate)
     };
-    let wide: Vec<&Weighed> = cases.weighed.iter().filter(|one| one.is_open()).filter(is_wide).collect();
-    let Some(first) = wide.first().map(|weighed| record.name(weighed)) else { return };
+    let wide = cases.weighed.iter().filter(|one| one.is_open()).filter(is_wide);
+    let wide: Vec<&str> = wide.map(|weighed| record.name(weighed)).collect();
     let (subject, verb) = match wide.len() {
-        1 => (format!("the interval of ‘{first}’"), "is"),
-        cases => (format!("the intervals of ‘{first}’ and {} more", cases - 1), "are"),
+        0 => return,
+        1 => ("interval", "is"),
+        _ => ("intervals", "are"),
     };
+    let names = list_names(&wide);
     let text = format!(
-        "{subject} {verb} wider than ±2 % in this first answer; without --quick, more and longer processes give a \
+        "the {subject} of {names} {verb} wider than ±2 % in this first answer; without --quick, more and longer processes give a \
          closer one"
     );
     record.run.warn("wide-intervals", text);

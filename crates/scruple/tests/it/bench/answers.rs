@@ -66,12 +66,12 @@ fn a_first_answer_names_what_it_knows_to_no_better_than_two_percent() {
         let place = Place::new();
         let file = place.file("seen").display().to_string();
         // All batches of the first process take ten times as long.
-        let (fine, late) =
-            (r#"{"name":"fine","cost":5}"#, format!(r#"{{"name":"late","cost":5,"late":"{file}"}}"#));
-        bench_freely(&place, &[&["--no-store", "--seed", "7"], options].concat(), &[fine, &late]).unwrapped()
+        let late = |name: &str| format!(r#"{{"name":"{name}","cost":5,"late":"{file}"}}"#);
+        let cases = [r#"{"name":"fine","cost":5}"#, &late("late"), &late("later")];
+        bench_freely(&place, &[&["--no-store", "--seed", "7"], options].concat(), &cases).unwrapped()
     };
     let quick = text(&["--quick"]);
-    let remark = "the interval of ‘late’ is wider than ±2 % in this first answer; without --quick,";
+    let remark = "the intervals of ‘late’, ‘later’ are wider than ±2 % in this first answer; without --quick,";
     assert!(quick.contains(remark), "{quick}");
     let whole = text(&[]);
     assert!(!whole.contains("first answer"), "{whole}");
@@ -129,7 +129,7 @@ fn too_few_readings_for_an_interval_are_reported_with_what_helps() {
     assert_eq!(few.code, 0, "{}", few.exchange());
     let text = few.unwrapped();
     let remark =
-        "‘good’ and 1 more have fewer than 6 readings, which give no net and no interval; raise --budget";
+        "‘good’, ‘other’ have fewer than 6 readings, which give no net and no interval; raise --budget";
     assert!(text.contains(remark), "{}", few.exchange());
     let enough = bench_freely(&Place::new(), &[&options[..5], &["--blocks", "8"]].concat(), &[GOOD]);
     assert!(!enough.unwrapped().contains("fewer than"), "{}", enough.exchange());
