@@ -261,9 +261,10 @@ pub static METRICS: &[Metric] = &[
         Unit::Count,
         "GCs",
         "garbage collections of the language runtime, young and old",
-    ),
-    Metric::counts("gc.minor", Unit::Count, "minor GCs", "collections of the young generation only"),
-    Metric::counts("gc.major", Unit::Count, "major GCs", "collections of the whole heap"),
+    )
+    .rare(),
+    Metric::counts("gc.minor", Unit::Count, "minor GCs", "collections of the young generation only").rare(),
+    Metric::counts("gc.major", Unit::Count, "major GCs", "collections of the whole heap").rare(),
     Metric::built_in(
         "gc.time",
         Unit::Nanoseconds,
@@ -271,7 +272,8 @@ pub static METRICS: &[Metric] = &[
         Counting,
         "GC time",
         "time the language runtime spent in garbage collection",
-    ),
+    )
+    .rare(),
     Metric::built_in(
         "gc.pause_max",
         Unit::Nanoseconds,

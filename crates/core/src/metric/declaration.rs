@@ -22,6 +22,10 @@ pub struct Metric {
     pub title: Cow<'static, str>,
     /// The description in one line.
     pub help: Cow<'static, str>,
+    /// Whether what it counts comes once in many iterations of a function, as collections do: one iteration does not
+    /// show it.
+    #[serde(default)]
+    pub is_rare: bool,
 }
 
 impl Metric {
@@ -41,6 +45,7 @@ impl Metric {
             pass,
             title: Cow::Borrowed(title),
             help: Cow::Borrowed(help),
+            is_rare: false,
         }
     }
 
@@ -54,6 +59,12 @@ impl Metric {
         Metric::built_in(key, unit, Quality::Exact, Pass::Counting, title, help)
     }
 
+    /// Declares that what the metric counts comes once in many iterations of a function.
+    pub(super) const fn rare(mut self) -> Metric {
+        self.is_rare = true;
+        self
+    }
+
     /// Declares a metric of a bench program or a runtime; lower is better unless its unit is a rate.
     pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
         let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
@@ -65,6 +76,7 @@ impl Metric {
             pass,
             title: key.to_owned().into(),
             help: "a metric of the measured program's own".into(),
+            is_rare: false,
         }
     }
 

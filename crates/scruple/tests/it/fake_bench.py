@@ -156,7 +156,8 @@ def batch(cases, word):
         every, length = case["pause"]
         before = iterations_of[index, kind]
         iterations_of[index, kind] += count
-        reply["gc.time"] = (iterations_of[index, kind] // every - before // every) * length if kind == "c" else 0
+        reply["gc.count"] = iterations_of[index, kind] // every - before // every if kind == "c" else 0
+        reply["gc.time"] = reply["gc.count"] * length
     reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
@@ -177,6 +178,7 @@ def answer(line, options, cases, out, asked):
             {"key": "zoo.visits", "unit": "count", "quality": "exact"},
         ]
         if any("pause" in case for case in cases):
+            counters.append({"key": "gc.count", "unit": "count", "quality": "near"})
             counters.append({"key": "gc.time", "unit": "ns", "quality": "near"})
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]

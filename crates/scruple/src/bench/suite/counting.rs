@@ -1,10 +1,10 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::calibrate::length;
-use super::counted_times::{CountedTimes, has_long_batches, is_time};
 use super::counting_plan::{self, CountingPlan, CountingVisit};
 use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
+use super::rare_events::{RareEvents, has_long_batches, is_rare};
 use super::readings::net_readings;
 use super::warm_up::CaseWarmUp;
 use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
@@ -88,7 +88,7 @@ impl CountingPass<'_> {
             let text = "allocations are counted in one process only: the program takes longer to start than --budget allows";
             self.record.run.warn("left-out", text.to_owned());
         }
-        std::mem::take(&mut findings.times).keep(self.record);
+        std::mem::take(&mut findings.rare).keep(self.record);
         self.remark_on_left_out(&findings.left_out);
         self.remark_on_first(&findings.first);
         self.remark_on_many(&findings.over_many);
@@ -149,10 +149,10 @@ impl CountingPass<'_> {
         };
         findings.first.extend(more.map(|bytes| (weighed.arm, bytes)));
         let over_many = self.over_many(weighed, visit, &mut process.program, &process.hello);
-        let times = &mut findings.times;
+        let (rare, share) = (&mut findings.rare, self.effort.budget / self.cases.len().max(1) as u32);
         let found = over_many.and_then(|found| {
             let counters = &process.hello.counters;
-            times.read(self.programs, (weighed, visit), &mut process.program, counters).map(|()| found)
+            rare.read(self.programs, (weighed, visit, share), &mut process.program, counters).map(|()| found)
         });
         match found {
             Ok(found) => {
@@ -223,7 +223,7 @@ impl CountingPass<'_> {
         program: &mut BenchProgram,
         hello: &Hello,
     ) -> Result<Option<f64>, BenchError> {
-        let by_batch = |counter: &&Counter| is_time(counter) && has_long_batches(weighed);
+        let by_batch = |counter: &&Counter| is_rare(counter) && has_long_batches(weighed);
         let counters: Vec<Counter> = hello.counters.iter().filter(|one| !by_batch(one)).cloned().collect();
         if counters.is_empty() {
             return Ok(None);
@@ -411,7 +411,7 @@ struct CountingFindings {
     /// The arms whose first iteration allocates notably more than later ones, and how many bytes more.
     first: Vec<(usize, f64)>,
     over_many: Vec<OverMany>,
-    times: CountedTimes,
+    rare: RareEvents,
     left_out: UncountedCases,
 }
 

@@ -4,7 +4,6 @@
 mod answers;
 mod calibrate;
 mod cases;
-mod counted_times;
 mod counting;
 mod counting_plan;
 mod differing_processes;
@@ -18,6 +17,7 @@ mod neighbours;
 mod own_time;
 mod prepare;
 mod programs;
+mod rare_events;
 mod readings;
 mod record;
 mod same_iterations;

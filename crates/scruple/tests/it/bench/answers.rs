@@ -47,17 +47,63 @@ fn a_case_that_cannot_run_is_refused_as_it_is_declared() {
 
 /// Every three hundredth iteration is a collection. Over one iteration, none of three processes would see one.
 #[test]
-fn the_time_of_collections_is_a_mean_over_many_iterations_with_an_interval() {
+fn collections_and_their_time_are_means_over_many_iterations_with_intervals() {
     let collects = r#"{"name":"collects","cost":1000,"pause":[300,900000]}"#;
     let never = r#"{"name":"never","cost":1000,"pause":[1000000000,1]}"#;
     let answer = bench(&Place::new(), &["--no-store", "--json"], &[collects, never]).json();
-    let of = |arm: usize, field: &str| at(&answer, &format!("/arms/{arm}/metrics/gc.time/{field}")).clone();
-    let (mean, low, high) = (of(0, "estimate"), of(0, "interval/0"), of(0, "interval/1"));
-    let number = |value: &serde_json::Value| value.as_f64().unwrap_or(f64::NAN);
-    assert!((number(&mean) - 3000.0).abs() < 300.0, "{mean}");
-    assert!(number(&low) < 3000.0 && number(&high) > 3000.0 && number(&low) > 2000.0, "{low} to {high}");
-    let why = of(2, "absent");
+    let of = |arm: usize, field: &str| at(&answer, &format!("/arms/{arm}/metrics/{field}")).clone();
+    for (key, truth) in [("gc.time", 3000.0), ("gc.count", 1.0 / 300.0)] {
+        let number = |field: &str| of(0, &format!("{key}/{field}")).as_f64().unwrap_or(f64::NAN);
+        let (mean, low, high) = (number("estimate"), number("interval/0"), number("interval/1"));
+        assert!((mean / truth - 1.0).abs() < 0.1, "{key}: {mean}");
+        assert!(low <= truth && high >= truth && low > 0.7 * truth, "{key}: {low} to {high}");
+    }
+    let why = of(2, "gc.time/absent");
     assert!(why.as_str().is_some_and(|why| why.starts_with("there was none in batches of ")), "{why}");
+    assert_eq!((of(2, "gc.count/estimate"), of(2, "gc.count/quality")), (0.0.into(), "near".into()));
+}
+
+/// A body leaves cycles that only the collector frees, and how often it then collects is what Python itself counts.
+#[test]
+fn collections_of_python_are_as_many_as_it_counts() {
+    let place = Place::new();
+    let body = "
+import gc
+def body():
+    for _ in range(20):
+        cycle = []
+        cycle.append(cycle)
+";
+    let suite = "
+import scruple_bench
+from body import body
+scruple_bench.bench('cycles')(body)
+scruple_bench.main()
+";
+    let count = "
+from body import body, gc
+count = lambda: sum(generation['collections'] for generation in gc.get_stats())
+before = count()
+for _ in range(70000): body()
+print((count() - before) / 70000)
+";
+    place.write("body.py", body);
+    place.write("suite.py", suite);
+    let sdk = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/python/scruple_bench.py");
+    std::fs::copy(sdk, place.file("scruple_bench.py")).expect("a copy");
+    let python = std::process::Command::new("python3").args(["-c", count]).current_dir(place.path()).output();
+    let text = String::from_utf8(python.expect("Python").stdout).expect("a text");
+    let truth: f64 = text.trim().parse().expect("a number");
+    assert!(truth > 0.0 && truth < 0.1, "{truth}");
+    let answer = place.run(["bench", "--no-store", "--quick", "--json", "--", "python3", "suite.py"]).json();
+    let end = |at_end: usize| {
+        let path = format!("/arms/0/metrics/gc.count/interval/{at_end}");
+        at(&answer, &path).as_f64().unwrap_or(f64::NAN)
+    };
+    // A batch begins and ends between two collections, so it may have one more or one less.
+    let (low, high) = (end(0), end(1));
+    assert!(0.8 * truth < low && low <= 1.05 * truth, "{low} to {high}, not {truth}");
+    assert!(0.95 * truth <= high && high < 1.2 * truth, "{low} to {high}, not {truth}");
 }
 
 #[test]

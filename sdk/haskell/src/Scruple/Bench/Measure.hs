@@ -171,7 +171,7 @@ snapshot = unsafePerformIO $ do
 
 gaugeEntries :: Gauges -> Gauges -> [(String, JSON)]
 gaugeEntries a b =
-  [("gc.count", JInt (fromIntegral (gcs b - gcs a))), ("ghc.gcs.major", JInt (fromIntegral (majors b - majors a)))]
+  [("gc.count", JInt (fromIntegral (gcs b - gcs a))), ("gc.major", JInt (fromIntegral (majors b - majors a)))]
     ++ [("gc.time", JInt (fromIntegral (y - x))) | Just x <- [gcTime a], Just y <- [gcTime b]]
     ++ concat [mallocs x y | Just x <- [heap a], Just y <- [heap b]]
   where
@@ -194,7 +194,7 @@ counters = do
   timed <- getRTSStatsEnabled
   return $
     [ exact "alloc.bytes" "bytes", exact "gc.count" "count"
-    , (exact "ghc.gcs.major" "count") { counterTitle = Just "major collections" } ]
+    , exact "gc.major" "count" ]
       ++ [(exact "gc.time" "ns") { counterQuality = "near" } | timed]
       ++ (if isJust snapshot
             then [exact "malloc.count" "count", exact "malloc.bytes" "bytes", exact "malloc.frees" "count"

@@ -1,0 +1,152 @@
+//! Reads counters of what comes once in many iterations, such as collections and their time, over long batches.
+//!
+//! Over one iteration, such a figure is nothing or that of a whole collection, by chance, and the median over a few
+//! processes is mostly nothing. The mean over a long batch is what an iteration costs.
+
+use super::counting::declaration;
+use super::counting_plan::CountingVisit;
+use super::programs::Programs;
+use super::readings::net_readings;
+use super::{SuiteRecord, Weighed};
+use scruple_core::metric::{Pass, Quality};
+use scruple_core::protocol::{BatchReply, Counter, LoopKind};
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Reading};
+use scruple_core::unit::Unit;
+use scruple_measure::bench::{BenchError, BenchProgram};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The length of a batch; of the batch that shows how often the events come; and of a batch in which they are seldom.
+const LENGTH: Duration = Duration::from_millis(5);
+const TRIAL: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_millis(80);
+
+/// The number of events that a batch should have. With fewer, whether one more falls into it decides its mean.
+const EVENTS: f64 = 10.0;
+
+/// The number of batches in each process: of a case by itself in three processes, and of one that shares two with other
+/// cases. Both give six readings, which suffice for an interval.
+const BATCHES: u32 = 2;
+const BATCHES_IN_SHARED: u32 = 3;
+
+/// All batches of a case together take at most this part of its share of the budget.
+const PART: u32 = 2;
+
+/// Whether a counter counts what comes once in many iterations, which each of them has its part of. All times that
+/// runtimes count are such.
+pub(super) fn is_rare(counter: &Counter) -> bool {
+    let metric = declaration(counter);
+    !counter.per_batch && (metric.is_rare || metric.unit == Unit::Nanoseconds)
+}
+
+/// The rare events of all cases, until the pass ends.
+#[derive(Default)]
+pub(super) struct RareEvents {
+    /// The iterations of a batch of each arm.
+    iterations: BTreeMap<usize, u64>,
+    taken: Vec<Taken>,
+}
+
+struct Taken {
+    arm: usize,
+    block: u32,
+    iterations: u64,
+    /// The quality of the counter, by which its counts of nothing are as good as any other.
+    quality: Quality,
+    reading: Reading,
+}
+
+impl RareEvents {
+    /// Reads these counters of a case, whose share of the budget is `share`, in one process.
+    pub(super) fn read(
+        &mut self,
+        programs: &Programs,
+        (weighed, visit, share): (&Weighed, CountingVisit, Duration),
+        program: &mut BenchProgram,
+        counters: &[Counter],
+    ) -> Result<(), BenchError> {
+        let rare: Vec<&Counter> = counters.iter().filter(|counter| is_rare(counter)).collect();
+        if rare.is_empty() || !has_long_batches(weighed) {
+            return Ok(());
+        }
+        let batches = if visit.alone { BATCHES } else { BATCHES_IN_SHARED };
+        let iterations = match self.iterations.get(&weighed.arm) {
+            Some(known) => *known,
+            None => find_iterations(programs, (weighed, share), program, &rare)?,
+        };
+        self.iterations.insert(weighed.arm, iterations);
+        for batch in 0..batches {
+            let words = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, iterations));
+            let replies = programs.block(weighed, program, words.to_vec())?;
+            let block = visit.process * BLOCKS_OF_A_PROCESS + batch;
+            for counter in &rare {
+                let noisy = Counter { quality: Quality::Noisy, ..(*counter).clone() };
+                let readings = net_readings(std::slice::from_ref(&noisy), &replies).into_iter();
+                let (arm, quality) = (weighed.arm, counter.quality);
+                self.taken.extend(readings.map(|reading| Taken { arm, block, iterations, quality, reading }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what was read. A count that is nothing in all batches stays nothing, as it was counted. Of a time that is, too
+    /// few iterations ran to show it.
+    pub(super) fn keep(self, record: &mut SuiteRecord) {
+        let is_known = |one: &Taken| {
+            let same = |other: &&Taken| other.arm == one.arm && other.reading.key == one.reading.key;
+            self.taken
+                .iter()
+                .filter(same)
+                .any(|other| other.reading.value.as_ref().is_ok_and(|value| *value > 0.0))
+        };
+        let known: Vec<bool> = self.taken.iter().map(is_known).collect();
+        for (Taken { arm, block, iterations, quality, mut reading }, known) in
+            self.taken.into_iter().zip(known)
+        {
+            if !known && reading.unit == Unit::Nanoseconds {
+                reading.value = Err(format!("there was none in batches of {iterations} iterations"));
+            } else if !known {
+                reading.quality = quality;
+            }
+            record.keep(arm, Pass::Counting, block, vec![reading]);
+        }
+    }
+}
+
+/// Whether the rare events of a case are read over long batches. An iteration that takes as long by itself is counted
+/// once, as for all other counters; so is the first iteration in a process, if that is what the case asks for.
+pub(super) fn has_long_batches(weighed: &Weighed) -> bool {
+    !weighed.case.first && iterations_for(weighed, LENGTH) > 1
+}
+
+/// Finds the number of iterations in which several events come, within the time that the case may take. Where none come
+/// in a trial, batches have the usual length.
+fn find_iterations(
+    programs: &Programs,
+    (weighed, share): (&Weighed, Duration),
+    program: &mut BenchProgram,
+    rare: &[&Counter],
+) -> Result<u64, BenchError> {
+    let longest = (share / PART / (BATCHES * 3 + 1)).clamp(LENGTH, LONGEST);
+    let iterations = iterations_for(weighed, TRIAL.min(longest));
+    let reply = programs.batch(weighed, program, LoopKind::Case, iterations)?;
+    let wanted = EVENTS / most_events(rare, &reply);
+    let usual = iterations_for(weighed, LENGTH);
+    match wanted.is_finite() {
+        true => Ok(((iterations as f64 * wanted) as u64).clamp(usual, iterations_for(weighed, longest))),
+        false => Ok(usual),
+    }
+}
+
+/// The number of events in a batch by the counter that counts most of them; times count none.
+fn most_events(rare: &[&Counter], reply: &BatchReply) -> f64 {
+    let counts = rare.iter().filter(|counter| declaration(counter).unit != Unit::Nanoseconds);
+    counts.filter_map(|counter| reply.reading(&counter.key)).fold(0.0, f64::max)
+}
+
+/// The number of iterations that take about this time, but at least those of a timed batch.
+fn iterations_for(weighed: &Weighed, time: Duration) -> u64 {
+    let times = time.as_secs_f64() / weighed.batch_time.max(Duration::from_micros(1)).as_secs_f64();
+    let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
+    ((weighed.iterations as f64 * times.max(1.0)) as u64).min(most)
+}
