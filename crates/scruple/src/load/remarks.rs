@@ -73,8 +73,11 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         if server.void > 0 {
             run.warn(
                 "void",
-                format!("{of}{} of {all} windows are void, because the generator itself was late or starved: they are set apart", server.void),
+                format!("{of}{} of {all} windows are void, because the generator itself was late or starved: their latencies are set apart", server.void),
             );
+        }
+        if let Some(text) = server.costs_of_void_windows() {
+            run.warn("void-costs", format!("{of}{text}"));
         }
         let growths = || server.sheet.iter().flat_map(|sheet| &sheet.growth);
         if let Some(leak) = growths().find(|growth| growth.is_leak()) {

@@ -40,7 +40,11 @@ pub(crate) fn text(server: &ServerResults, plan: &Plan, width: usize, out: &mut 
         .filter(|row| !is_nothing(row))
         .collect();
     if !rows.is_empty() {
-        let _ = writeln!(out, "\n  {BOLD}Cost of a request{BOLD:#} ({rate})");
+        let void = match server.costs_of_void_windows() {
+            Some(_) => format!(" · {BAD}{} of {} windows are VOID{BAD:#}", server.void, server.pool.windows),
+            None => String::new(),
+        };
+        let _ = writeln!(out, "\n  {BOLD}Cost of a request{BOLD:#} ({rate}){void}");
         sheet(&rows, width, out);
     }
     if let Some(Err(why)) = &server.heap {

@@ -128,6 +128,18 @@ impl ServerResults {
             syscalls: None,
         }
     }
+
+    /// Says that the costs of a request include those of void windows, if they do.
+    pub fn costs_of_void_windows(&self) -> Option<String> {
+        let counted = self.void > 0 && self.sheet.as_ref().is_some_and(|sheet| !sheet.rows.is_empty());
+        counted.then(|| {
+            format!(
+                "the costs of a request include {} void windows of {}: the server’s accounts are right, but requests came \
+                 later, or more of them together, than was asked for",
+                self.void, self.pool.windows
+            )
+        })
+    }
 }
 
 /// A load under way.

@@ -322,6 +322,12 @@ fn windows_in_which_the_generator_was_late_are_void_and_their_costs_are_not() {
     assert_eq!(at(&json, "/arms/0/metrics/load.p50/n"), 2);
     assert_eq!(at(&json, "/arms/0/metrics/request.cpu/n"), 4);
     assert_eq!(answer.code, 0);
+    // The costs that contain void windows are marked wherever they are shown.
+    let included = "the costs of a request include 2 void windows of 4";
+    assert!(at(&json, "/warnings").to_string().contains(included), "{}", answer.exchange());
+    let answer = place.run(load(&["--windows", "4", "--export", "page.html"]));
+    assert!(answer.stdout.contains("· 2 of 4 windows are VOID"), "{}", answer.exchange());
+    assert!(place.read("page.html").matches(included).count() >= 2, "a remark, and a line at the table");
     script(&place, &[("new", vec![spoilt])]);
     let answer = place.run(load(&["--windows", "4", "--limit", "load.p99<1s"]));
     assert_eq!(answer.code, 3, "{}", answer.exchange());

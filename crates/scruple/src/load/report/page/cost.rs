@@ -152,8 +152,8 @@ fn of_row(row: Option<&CostRow>, several: bool) -> Vec<Cell> {
 
 /// Returns sentences about a server: its memory, its language runtime, and which figures are absent for which reason.
 fn remarks(server: &ServerResults) -> Vec<String> {
-    let mut lines: Vec<String> =
-        server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown).collect();
+    let growths = server.sheet.iter().flat_map(|sheet| &sheet.growth).filter_map(grown);
+    let mut lines: Vec<String> = server.costs_of_void_windows().into_iter().chain(growths).collect();
     if let Some(Err(why)) = &server.heap {
         lines.push(format!("allocations: absent, because {why}"));
     }
