@@ -68,8 +68,8 @@ pub struct Measurement {
     pub kept_up: bool,
     /// For each limit, the counts in each stretch of time.
     pub counts: Vec<Vec<LimitCount>>,
-    /// The share of requests, from 0 to 1, with which the generator was late although server and generator share a
-    /// machine. What keeps the generator from its core then also keeps the server from it.
+    /// The share of requests, from 0 to 1, with which the generator was late, or of the time in which other threads on
+    /// its machine were, if server and generator share it. What keeps these from a core keeps the server from it, too.
     pub late: f64,
 }
 

@@ -37,7 +37,8 @@ pub struct RatePoint {
     pub broken: Vec<String>,
     /// The response times from which the outcome follows: those of the parts in which the generator was punctual.
     pub response: Latencies,
-    /// The share of requests with which the generator was late; 0 if the server is on another machine.
+    /// The share of requests with which the generator was late, or of the time in which a thread of ordinary priority
+    /// was, if that is more; 0 if the server is on another machine.
     pub late: f64,
     /// The complete result of the load.
     pub load: LoadResult,
@@ -128,11 +129,13 @@ pub fn measurement(plan: &Plan, rate: f64) -> Duration {
     Duration::from_secs_f64((FEWEST / rate).clamp(seconds, seconds * LONGEST_MEASUREMENT))
 }
 
-/// The share of all requests with which the generator was late. It includes those of parts that are left out because of
-/// that.
+/// The share of all requests with which the generator was late, or of the ticks of a thread of ordinary priority beside
+/// it, if that is more: a generator with a real-time priority is punctual, and the server may wait for a core all the
+/// same. It includes the requests of parts that are left out because of that.
 fn share_of_late(load: &LoadResult, lateness: Duration) -> f64 {
-    let noticed = &RunPart::join_parts(load.counted()).times.lateness;
-    noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64
+    let share =
+        |noticed: &Latencies| noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64;
+    share(&RunPart::join_parts(load.counted()).times.lateness).max(share(&load.tick_lateness))
 }
 
 /// The measurement, the text of each limit that was broken, and the response times that were judged. `late` is the share
@@ -236,10 +239,14 @@ mod tests {
             slowest: Vec::new(),
             unfinished: 0,
             generator: GeneratorCost::default(),
+            tick_lateness: Latencies::of([(0, 50), (20 * MS, 50)]),
             doubts: Vec::new(),
         };
         let slo = Slo::parse("p99<50ms").expect("valid");
         let lateness = Duration::from_millis(5);
+        let late = share_of_late(&load, lateness);
+        assert!((late - 0.5).abs() < 1e-9, "half of the ticks: {late}");
+        let load = LoadResult { tick_lateness: Latencies::default(), ..load };
         let late = share_of_late(&load, lateness);
         let (measurement, broken, response) = judge(&slo, 100.0, lateness, late, &load);
         assert_eq!((measurement.outcome, broken.len()), (RateOutcome::Good, 0));

@@ -113,6 +113,21 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     })
 }
 
+/// The doubt about a server on this machine beside a generator that is better placed than it: other programs may keep
+/// the server from a core, and the generator does not notice.
+pub(crate) fn busy_machine(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
+    let late = result.tick_lateness.quantile(0.99).unwrap_or(0);
+    (u128::from(late) > plan.lateness.as_nanos()).then(|| {
+        let text = format!(
+            "the machine was busy: a thread of ordinary priority beside the generator woke {} late at the 99th \
+             percentile, so the server may have waited for a core as well, and may alone be quicker. Load it when the \
+             machine is less busy",
+            time(late as f64)
+        );
+        Doubt::new("machine-busy", false, text)
+    })
+}
+
 /// The doubt about a generator that was late by less, which makes the server look slower than it is.
 fn delayed(result: &LoadResult) -> Option<Doubt> {
     delay_bounds(&result.times).is_some().then(|| {

@@ -67,6 +67,7 @@ pub(crate) fn merge(
         kinds: kinds(plan, &recorders.iter().map(|r| r.kinds.as_slice()).collect::<Vec<_>>()),
         slowest: slowest(&recorders, started.0),
         generator: cost(&threads),
+        tick_lateness: Latencies::default(),
         unfinished: threads.iter().map(|thread| thread.unfinished).sum(),
         doubts: Vec::new(),
         parts,

@@ -74,6 +74,12 @@ impl GeneratorThreads {
     pub fn of(count: u32) -> GeneratorThreads {
         GeneratorThreads { count, polling: Polling::Auto, cores: Vec::new(), priority: false }
     }
+
+    /// Whether they are better placed than other programs, by a real-time priority or cores of their own. Their
+    /// lateness then does not show how long other programs wait for a core.
+    pub fn are_well_placed(&self) -> bool {
+        self.priority || !self.cores.is_empty()
+    }
 }
 
 /// How the next request is chosen.

@@ -46,6 +46,9 @@ pub struct LoadResult {
     pub slowest: Vec<SlowRequest>,
     /// What the generator consumed.
     pub generator: GeneratorCost,
+    /// How late a thread of ordinary priority noticed each millisecond of the load, if the generator had a real-time
+    /// priority or cores of its own; otherwise empty.
+    pub tick_lateness: Latencies,
     /// The number of sessions in progress at the end.
     pub unfinished: u64,
     /// The doubts about the figures.

@@ -12,6 +12,16 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+impl Address {
+    /// Whether the address is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Address::Tcp(address) => address.ip().is_loopback(),
+            Address::Unix(_) => true,
+        }
+    }
+}
+
 impl std::fmt::Display for Address {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -146,10 +156,7 @@ impl Target {
 
     /// Whether all addresses are on this machine.
     pub fn is_local(&self) -> bool {
-        self.addresses.iter().all(|address| match address {
-            Address::Tcp(address) => address.ip().is_loopback(),
-            Address::Unix(_) => true,
-        })
+        self.addresses.iter().all(Address::is_local)
     }
 
     /// The host without its port, as a certificate names it.

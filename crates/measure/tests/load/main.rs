@@ -2,6 +2,7 @@
 //! bounded in requests and time. No test needs a quiet machine.
 #![allow(unsafe_code, clippy::print_stdout)]
 
+mod busy_machine;
 mod connections;
 mod cost;
 mod encrypted;

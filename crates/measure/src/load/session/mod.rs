@@ -4,6 +4,7 @@
 //! server's accounts are read, are times on that clock; no thread waits for another at them.
 
 mod threads;
+mod ticks;
 mod watch;
 
 use super::failure::Failure;

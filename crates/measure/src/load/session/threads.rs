@@ -2,6 +2,7 @@
 
 use super::super::clock;
 use super::super::failure::Failure;
+use super::super::find_doubts;
 use super::super::generator::Generator;
 use super::super::merge::{ThreadResult, merge};
 use super::super::plan::Plan;
@@ -9,7 +10,7 @@ use super::super::result::{GeneratorCost, LoadResult};
 use super::super::shared::LoadShared;
 use super::super::thread_account::{configure_thread, thread_usage};
 use super::watch::{TurnStart, WatchState};
-use super::{LoadError, TurnEvent};
+use super::{LoadError, TurnEvent, ticks};
 use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
@@ -42,6 +43,7 @@ pub(super) fn run_threads(
     let gate =
         Gate { start: TurnStart::default(), open: Barrier::new(waiting + 1), end: Barrier::new(waiting) };
     let start = &gate.start;
+    let over = AtomicBool::new(false);
     let (sender, reports) = mpsc::channel();
     thread::scope(|scope| {
         for generator in generators {
@@ -52,6 +54,9 @@ pub(super) fn run_threads(
             });
         }
         drop(sender);
+        let over = &over;
+        let ticking =
+            plan.threads.are_well_placed().then(|| scope.spawn(move || ticks::lateness(start, over)));
         let mut done: Vec<ThreadResult> = Vec::new();
         let mut error = None;
         let mut watch = WatchState::of(plan);
@@ -76,6 +81,8 @@ pub(super) fn run_threads(
                 shared.stop();
             }
         }
+        over.store(true, Ordering::Relaxed);
+        let tick_lateness = ticking.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let handled = done.iter().map(|thread| thread.cost.requests).sum();
         match error {
             Some(_) if interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
@@ -85,7 +92,12 @@ pub(super) fn run_threads(
                 watch.finish(shared, start, handled, on_event);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
-                Ok(merge(plan, done, started, watch.abort.and_then(|abort| abort.why)))
+                let aborted = watch.abort.and_then(|abort| abort.why);
+                let mut result = LoadResult { tick_lateness, ..merge(plan, done, started, aborted) };
+                if shared.address.is_local() {
+                    result.doubts.extend(find_doubts::busy_machine(plan, &result));
+                }
+                Ok(result)
             }
         }
     })

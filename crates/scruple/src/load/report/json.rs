@@ -243,7 +243,7 @@ struct RateFields<'a> {
     p50: Option<u64>,
     p99: Option<u64>,
     generator_busy: f64,
-    generator_late: f64,
+    late: f64,
 }
 
 fn pair(bounds: Bounds) -> Option<[f64; 2]> {
@@ -276,7 +276,7 @@ pub(crate) fn document(loads: &Loads) -> LoadJson<'_> {
                     p50: point.response.quantile(0.5),
                     p99: point.response.quantile(0.99),
                     generator_busy: point.load.generator.busy(),
-                    generator_late: point.late,
+                    late: point.late,
                 })
                 .collect(),
         }),

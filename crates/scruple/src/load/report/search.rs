@@ -46,24 +46,28 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
         let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
-    for text in remarks(sought, loads.plan.threads.priority) {
+    for text in remarks(sought, loads.plan.threads.are_well_placed()) {
         out.push_str(&remark(&text, width));
     }
     out
 }
 
-/// Says why the search found no more, and what to do about it. `priority` says that the generator had a real-time
-/// priority.
-fn remarks(sought: &RateSearch, priority: bool) -> Vec<String> {
+/// Says why the search found no more, and what to do about it. `ticked` says that a thread of ordinary priority was
+/// observed beside the generator.
+fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
     let found = &sought.found.found;
     let mut remarks = Vec::new();
     if let Some(late) = found.late {
         remarks.push(format!(
-            "the generator was more than {} late with {} of the requests of the measurements that broke a limit or were \
-             void, so the server, on the same machine, may have waited for a core as well. More measurements now \
-             would not tell more. Search when the machine is less busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
+            "{} more than {} late {} of the measurements that broke a limit or were void, so the server, on the same \
+             machine, may have waited for a core as well. More measurements now would not tell more. Search when the \
+             machine is less busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
+            if ticked { "the generator, or a thread of ordinary priority beside it, was" } else { "the generator was" },
             quantity(sought.found.lateness.as_nanos() as f64, &Unit::Nanoseconds),
-            share(late)
+            match ticked {
+                true => format!("in {} of the time", share(late)),
+                false => format!("with {} of the requests", share(late)),
+            }
         ));
     } else if found.void {
         let text = "several measurements in a row were void, because the generator was late: give it a core of its own \
@@ -71,11 +75,6 @@ fn remarks(sought: &RateSearch, priority: bool) -> Vec<String> {
         remarks.push(text.to_owned());
     } else if !found.settled && (found.low.is_some() || found.high.is_some()) {
         let text = "the search ended before the interval was as narrow as --margin asks; it still includes the highest rate";
-        remarks.push(text.to_owned());
-    }
-    if priority && found.late.is_none() && found.high.is_some() {
-        let text = "the generator had a real-time priority, so it does not show whether other programs kept the server, if it \
-                    is on this machine, from a core: on a busy machine the server alone may sustain more";
         remarks.push(text.to_owned());
     }
     let points = &sought.found.points;
@@ -156,8 +155,7 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
                 None => format!("No rate is known to keep {limits}"),
             };
             format!(
-                "{kept}. Whether the server sustains more is not known: the generator itself was late, so the machine may \
-                 be the limit."
+                "{kept}. Whether the server sustains more is not known: the machine was busy, so it may be the limit."
             )
         }
         (Some(low), Some(high)) => format!(
@@ -196,20 +194,26 @@ mod tests {
             void: false,
             late: Some(0.157),
         };
-        let of = |found, priority| {
+        let of = |found, ticked| {
             let lateness = Duration::from_millis(5);
             let found =
                 Capacity { found, tallies: Vec::new(), points: Vec::new(), interrupted: false, lateness };
-            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }, priority).join("\n")
+            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }, ticked).join("\n")
         };
-        let text = of(found, true);
-        assert!(text.contains("more than 5.00 ms late with 16 % of the requests"), "{text}");
+        let text = of(found, false);
+        assert!(
+            text.contains("the generator was more than 5.00 ms late with 16 % of the requests"),
+            "{text}"
+        );
         assert!(text.contains("Search when the machine is less busy"), "{text}");
-        assert!(!text.contains("had a real-time priority"), "it was late all the same: {text}");
+        let text = of(found, true);
+        assert!(
+            text.contains("a thread of ordinary priority beside it, was more than 5.00 ms late in 16 %"),
+            "{text}"
+        );
         let punctual = KneeInterval { late: None, high: Some(700.0), ..found };
         let text = of(punctual, false);
         assert!(text.contains("--margin") && !text.contains("late"), "{text}");
-        assert!(of(punctual, true).contains("the generator had a real-time priority"));
     }
 
     #[test]
@@ -229,8 +233,8 @@ mod tests {
         let text = sentence("p99<20ms", &late(Some(667.0)), &[500.0, 624.0, 667.0, 800.0], false);
         assert_eq!(
             text,
-            "p99<20ms is kept at 667 requests/s. Whether the server sustains more is not known: the generator itself was \
-             late, so the machine may be the limit."
+            "p99<20ms is kept at 667 requests/s. Whether the server sustains more is not known: the machine was \
+             busy, so it may be the limit."
         );
         let text = sentence("p99<20ms", &late(None), &[500.0], false);
         assert!(text.starts_with("No rate is known to keep p99<20ms."), "{text}");

@@ -176,6 +176,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
             requests,
             ..GeneratorCost::default()
         },
+        tick_lateness: Latencies::default(),
         doubts: entry.doubts.clone(),
     })
 }

@@ -1,0 +1,67 @@
+//! Searches on a machine whose cores are kept busy by other programs.
+
+use super::servers::{Loop, Stall};
+use super::{small, target};
+use scruple_core::knee::{KneeSearch, RateOutcome, Slo};
+use scruple_measure::load::{Capacity, GeneratorThreads, Plan, capacity};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Calls `then` while this many threads for each core only compute.
+fn while_busy<R>(each: usize, then: impl FnOnce() -> R) -> R {
+    let over = AtomicBool::new(false);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..each * cores {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = then();
+        over.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// Searches the highest rate of a server that answers thousands of requests in a second.
+fn search(threads: GeneratorThreads) -> Capacity {
+    let server = Loop::tcp(Stall::default());
+    let plan = Plan { threads, max_requests: None, duration: Duration::from_millis(100), ..small() };
+    let slo = Slo::parse("p99<2ms").expect("valid");
+    let steps = KneeSearch { from: 200.0, most: 200.0, precision: 1.5, repeats: 1, steps: 3 };
+    capacity(&target(server.address), &plan, &slo, steps, &AtomicBool::new(false), &mut |_, _| {})
+        .expect("a search")
+}
+
+#[test]
+fn a_busy_machine_is_not_held_against_the_server_by_a_punctual_generator() {
+    let threads = GeneratorThreads { priority: true, ..GeneratorThreads::of(1) };
+    let capacity = while_busy(6, || search(threads));
+    let late: Vec<(RateOutcome, f64)> =
+        capacity.points.iter().map(|point| (point.outcome, point.late)).collect();
+    // Where the server got its core all the same, the rate is kept.
+    assert!(capacity.found.high.is_none(), "{:?}, {late:?}", capacity.found);
+    assert!(
+        capacity.found.late.is_some() || capacity.found.low == Some(200.0),
+        "{:?}, {late:?}",
+        capacity.found
+    );
+    for load in capacity.points.iter().map(|point| &point.load) {
+        let ticks = load.tick_lateness.count();
+        assert!(ticks * 1_000_000 > load.span * 9 / 10, "{ticks} ticks in {} ns", load.span);
+        let says_so = load.doubts.iter().any(|doubt| doubt.code == "machine-busy" && !doubt.voids);
+        assert_eq!(says_so, load.tick_lateness.quantile(0.99) > Some(500_000), "{:?}", load.doubts);
+    }
+}
+
+#[test]
+fn a_generator_that_is_placed_like_the_server_needs_no_ticks() {
+    let ticks = |threads| {
+        search(threads).points.iter().map(|point| point.load.tick_lateness.count()).collect::<Vec<_>>()
+    };
+    assert!(ticks(GeneratorThreads::of(1)).iter().all(|ticks| *ticks == 0));
+    let on_a_core = GeneratorThreads { cores: vec![0], ..GeneratorThreads::of(1) };
+    assert!(ticks(on_a_core).iter().all(|ticks| *ticks > 0));
+}
