@@ -23,6 +23,7 @@ static HChar *running_mark;
 static const HChar *label;
 static UInt part;
 static Int parent; /* at the start of the process: it may end earlier */
+static Bool is_forked; /* and the process has executed no program since */
 
 static HChar *name_of(const HChar *ending) {
     SizeT size = VG_(strlen)(beginning) + VG_(strlen)(ending) + 32;
@@ -82,6 +83,7 @@ void profile_forked(void) {
     settle_instructions();
     zero_counts();
     part = 0;
+    is_forked = True;
     mark();
 }
 
@@ -146,6 +148,7 @@ static void header(Sink *sink, const HChar *reason, Int status) {
     put(sink, "scruple-calltree %d\n", VERSION);
     put(sink, "mode %s\n", total_only ? "total" : find_sites ? "sites" : "tree");
     put(sink, "process %d %d\n", VG_(getpid)(), parent);
+    if (is_forked) put(sink, "forked\n");
     put(sink, "because %s %d\n", reason, status);
     put(sink, "program ");
     text(sink, VG_(args_the_exename));

@@ -34,9 +34,18 @@ void thread_runs(ThreadId id, ULong blocks) {
     enter_context(current.context, current.base, current.function);
 }
 
-/* A new thread begins at the root, so that threads with the same function share one tree. */
+/* Whether Go compiled the function of a context or of one above it. */
+static Bool is_of_go(const Context *context) {
+    for (; context; context = context->parent)
+        if (context->function && context->function->object && context->function->object->is_go) return True;
+    return False;
+}
+
+/* A new thread continues in the context that starts it, so what it does counts where it was asked for. A thread of Go
+ * begins at the root: it runs any goroutine, and chance decides which one starts it. */
 void thread_begins(ThreadId parent, ThreadId child) {
     Thread *thread = thread_of(child);
+    Bool is_called = parent != VG_INVALID_THREADID && parent == running_id && !is_of_go(now.context);
     if (thread->goroutine) {
         thread->frames = thread->own.frames;
         thread->end = thread->own.end;
@@ -47,9 +56,9 @@ void thread_begins(ThreadId parent, ThreadId child) {
     thread->top = thread->frames;
     thread->floor = 0;
     thread->allocating = NULL;
-    thread->context = root_context();
-    thread->base = NULL;
-    thread->function = NULL;
+    thread->context = is_called ? now.context : root_context();
+    thread->base = is_called ? current.base : NULL;
+    thread->function = is_called ? now.function : NULL;
 }
 
 void signal_begins(ThreadId id, Int signal, Bool own_stack) {

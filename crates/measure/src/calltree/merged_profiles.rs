@@ -246,7 +246,8 @@ impl Side {
                 ..OwnCost::default()
             };
             let calls = match index {
-                0 => 1,
+                // A forked process is no further call of the program: it continues where its parent was.
+                0 => u64::from(!profile.is_forked),
                 // All threads count as one call: their number varies, and means of them say nothing.
                 _ if self.tree.functions[function].name == THREADS_OF_GO => {
                     u64::from(!std::mem::replace(&mut has_threads, true))

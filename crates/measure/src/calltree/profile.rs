@@ -50,6 +50,8 @@ pub struct Profile {
     pub process: i32,
     /// The id of the parent process.
     pub parent: i32,
+    /// Whether the process is a copy of its parent that executed no program: its contexts continue those of the parent.
+    pub is_forked: bool,
     /// The number of the part, counted within the process.
     pub part: u32,
     /// The program's command line.

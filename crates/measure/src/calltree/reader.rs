@@ -144,6 +144,7 @@ impl ProfileParser {
                 profile.live = (mode == "sites").then(LiveBlocks::default);
             }
             "process" => (profile.process, profile.parent) = (words.number()?, words.number()?),
+            "forked" => profile.is_forked = true,
             "because" => {
                 profile.end = match words.word()? {
                     "exit" => End::Exit,

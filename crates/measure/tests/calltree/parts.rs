@@ -33,6 +33,10 @@ fn children_are_followed_and_nothing_counts_twice() {
     let parent = with("parent_work")[0];
     for child in [with("child_work")[0], with("leaf")[0]] {
         assert_eq!(child.parent, parent.process);
+        assert_eq!(
+            (child.is_forked, parent.is_forked),
+            (child.end == End::Exit && child.words == parent.words, false)
+        );
         assert!(child.total < parent.total);
     }
     assert_eq!(of(with("leaf")[0], "leaf"), of(&workshop.tree(&known, &[]), "leaf"));

@@ -171,7 +171,7 @@ fn a_path_has_the_line_of_each_call() {
     assert_eq!(bytes(&[("main", 27), ("make", 9)]), 1000);
     assert_eq!(bytes(&[("main", 29), ("make", 9)]), 200_000);
     assert_eq!(bytes(&[("main", 30), ("make", 9)]), 2000);
-    assert_eq!(bytes(&[("in_thread", 21)]), 70);
+    assert_eq!(bytes(&[("main", 39), ("in_thread", 21)]), 70);
     assert_eq!(bytes(&[("main", 34), ("deep", 15)]), 15);
 }
 

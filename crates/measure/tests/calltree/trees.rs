@@ -146,11 +146,12 @@ fn stacks_continue_where_they_were_left() {
 }
 
 #[test]
-fn threads_that_start_alike_share_a_tree() {
+fn threads_are_called_where_they_are_started_and_share_a_tree() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("threads.c", &["-pthread"]), &[]);
     let work = paths(&tree, "work");
     assert_eq!(work.len(), 1, "{work:?}");
+    assert!(work[0].0.starts_with("main pthread_create"), "{work:?}");
     assert!(work[0].0.ends_with("start work") && work[0].1 == 4000, "{work:?}");
     assert_eq!(of(&tree, "step").calls, 40_000);
     // All calls cost the same, whichever thread makes them.

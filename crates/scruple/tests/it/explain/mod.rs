@@ -6,6 +6,7 @@ mod haskell;
 mod hostile;
 mod hunks;
 mod memory;
+mod moved_work;
 mod recursion;
 mod script_servers;
 mod scripts;

@@ -1,0 +1,61 @@
+//! `scruple explain` on programs of which one does a part of the work in a thread or in a child process.
+
+use crate::explain::{adds_up, build, explain};
+use crate::programs::has_valgrind;
+use crate::support::{Answer, Place, at};
+
+/// Source of a program whose function `share` executes these statements, which call `task`.
+fn source(statements: &str) -> String {
+    format!(
+        "#include <pthread.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         __attribute__((noinline)) static void *task(void *volatile of) {{\n  \
+           for (volatile int i = 0; i < 50000; i++) {{ }}\n  return of;\n}}\n\
+         __attribute__((noinline)) static int share(void) {{\n  pthread_t thread;\n  {statements}\n  return 0;\n}}\n\
+         int main(void) {{\n  for (volatile int i = 0; i < 90000; i++) {{ }}\n  return share();\n}}\n"
+    )
+}
+
+const BY_ITSELF: &str = "(void)thread; task(0);";
+const IN_A_THREAD: &str = "if (pthread_create(&thread, 0, task, 0)) return 1; pthread_join(thread, 0);";
+const IN_A_CHILD: &str = "(void)thread; if (fork() == 0) { task(0); _exit(0); } wait(0);";
+
+fn compared(place: &Place, old: &str, new: &str) -> Answer {
+    build(place, "old", &source(old));
+    build(place, "new", &source(new));
+    let answer = explain(place, &["./old", "./new"]);
+    adds_up(&answer);
+    answer
+}
+
+/// The largest difference of a row, and the function of the first one.
+fn largest_and_first(answer: &Answer) -> (f64, String) {
+    let page = answer.json();
+    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+    let differences = rows.iter().map(|row| row["difference"].as_f64().expect("a number").abs());
+    (differences.fold(0.0, f64::max), rows[0]["function"].as_str().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn work_that_moves_into_a_thread_or_a_child_still_counts_for_the_function_that_asks_for_it() {
+    if !has_valgrind() {
+        return;
+    }
+    // The task takes more than 200,000 instructions, and no row may have these.
+    for new in [IN_A_THREAD, IN_A_CHILD] {
+        let answer = compared(&Place::new(), BY_ITSELF, new);
+        let (largest, first) = largest_and_first(&answer);
+        assert!(largest < 50_000.0 && first == "share", "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn a_second_thread_or_child_is_attributed_to_the_function_that_starts_it() {
+    if !has_valgrind() {
+        return;
+    }
+    for once in [IN_A_THREAD, IN_A_CHILD] {
+        let answer = compared(&Place::new(), once, &format!("{once}\n  {once}"));
+        let (largest, first) = largest_and_first(&answer);
+        assert!(largest > 200_000.0 && first == "share", "{}", answer.exchange());
+    }
+}
