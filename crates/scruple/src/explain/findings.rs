@@ -118,14 +118,7 @@ impl Findings {
         let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
         found.remarks.extend(opposed);
         let row = found.shown_rows(found.main()).next();
-        let outside = row.and_then(|row| {
-            let outside = OutsideCause::of(row, [&first[0], &second[0]], sources)?;
-            Some((outside.remark(row), outside))
-        });
-        if let Some((remark, outside)) = outside {
-            found.remarks.push(remark);
-            found.outside = Some(outside);
-        }
+        found.outside = row.and_then(|row| OutsideCause::of(row, [&first[0], &second[0]], sources));
         found
     }
 
@@ -156,12 +149,31 @@ impl Findings {
         self.hunks.iter().find(is_its).map(|(.., hunk)| hunk)
     }
 
+    /// Why the code of the first row of the first count changed, if it is not the program's own source. A definition in
+    /// another file that the source difference changes is a part of that source.
+    fn known_outside(&self) -> Option<(&FunctionDifference, &OutsideCause)> {
+        let row = self.shown_rows(self.main()).next()?;
+        let outside = self.outside.as_ref()?;
+        let is_touched = self.hunk_of(self.main(), row).is_some();
+        (!is_touched || matches!(outside, OutsideCause::Packages(_))).then_some((row, outside))
+    }
+
     /// The source files of the first row of this explanation, if its code changed although they are the same.
     pub fn same_source(&self, explanation: &Explanation) -> Option<&str> {
-        match &self.outside {
-            Some(OutsideCause::SameSource(files)) if std::ptr::eq(explanation, self.main()) => Some(files),
+        match self.known_outside() {
+            Some((_, OutsideCause::SameSource(files))) if std::ptr::eq(explanation, self.main()) => {
+                Some(files)
+            }
             _ => None,
         }
+    }
+
+    /// Returns all sentences that the user should read.
+    pub fn all_remarks(&self) -> Vec<String> {
+        let mut all = self.remarks.clone();
+        all.extend(self.known_outside().map(|(row, outside)| outside.remark(row)));
+        all.extend(self.script.iter().flat_map(|script| script.all_remarks()));
+        all
     }
 
     /// Returns the first shown row that the source difference touches. If the code of an earlier row changed, the optimiser

@@ -1,6 +1,7 @@
 //! Finds the part of the source difference between two revisions that touches a function.
 
 use super::call_costs::CallCosts;
+use super::definitions::{Definitions, HunkIndices};
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
 use scruple_core::sorting;
@@ -144,15 +145,16 @@ impl Hunk {
         }
     }
 
-    /// Whether the hunk changes a constant, which the lines that use it do not show.
-    fn defines_constants(&self) -> bool {
-        const WORDS: [&str; 7] =
-            ["#define ", "const ", "static const ", "constexpr ", "static constexpr ", "pub const ", "enum "];
-        let defines = |line: &String| {
-            let line = line.trim_start_matches(['+', '-']).trim_start();
-            WORDS.iter().any(|word| line.starts_with(word))
-        };
-        self.text.iter().any(defines)
+    /// The lines that are different, and those that were removed or changed: the side, the file, and the range.
+    pub fn places_by_side(&self) -> impl Iterator<Item = (usize, &str, (u32, u32))> {
+        let old = self.old_lines.map(|lines| (0, self.old_file.as_str(), lines));
+        let new = (!self.removes_only).then_some((1, self.file.as_str(), self.lines));
+        old.into_iter().chain(new)
+    }
+
+    /// The texts of the lines that were removed or added.
+    pub fn changed_lines(&self) -> impl Iterator<Item = &str> {
+        self.text.iter().filter_map(|line| line.strip_prefix(['+', '-']))
     }
 
     /// Whether git says that the hunk is in this function.
@@ -165,8 +167,13 @@ impl Hunk {
     }
 }
 
+/// The words of a text that may be names in a program.
+pub fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
 fn holds(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| part == word)
+    identifiers(text).any(|part| part == word)
 }
 
 /// Finds the hunk that belongs to a function by its name alone: a hunk that is in the function according to git, or
@@ -190,45 +197,33 @@ fn by_name(hunks: &[&Hunk], word: &str) -> Option<Hunk> {
 /// line for each function that is inlined there, the innermost first. Calls that begin at a place count there with all
 /// that they cost.
 #[derive(Default)]
-struct CostByPlace(HashMap<Vec<(String, u32)>, f64>);
+struct CostByPlace {
+    costs: HashMap<Vec<(String, u32)>, f64>,
+    /// The hunks that change what a line uses.
+    used: HashMap<(String, u32), HunkIndices>,
+}
 
 impl CostByPlace {
-    fn of(
-        functions: &[usize],
-        side: usize,
-        sides: [&Side; 2],
-        costs: &CallCosts<'_>,
-        symbols: &mut Symbols,
-    ) -> CostByPlace {
-        let mut places = CostByPlace::default();
-        for function in functions {
-            let of_calls = costs.by_address(side, *function);
-            for (address, frames, count) in symbols.executed(sides[side], *function) {
-                let own = if costs.counts_instructions() { count as f64 } else { 0.0 };
-                let lines = frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?)));
-                *places.0.entry(lines.collect()).or_default() += own + of_calls.get(&address).unwrap_or(&0.0);
-            }
-        }
-        places
-    }
-
     fn is_known(&self) -> bool {
-        self.0.keys().any(|places| !places.is_empty())
+        self.costs.keys().any(|places| !places.is_empty())
     }
 
     fn are_in_file(&self, path: &str) -> bool {
-        self.0.keys().flatten().any(|(file, _)| is_same_file(file, path))
+        self.costs.keys().flatten().any(|(file, _)| is_same_file(file, path))
     }
 
-    /// The cost of these lines and of what is inlined there, and whether any are not inlined themselves; `None` if none
-    /// was executed.
-    fn within(&self, path: &str, (first, last): (u32, u32)) -> Option<(f64, bool)> {
-        let is_within =
-            |(file, line): &(String, u32)| is_same_file(file, path) && (first..=last).contains(line);
-        let executed = self.0.iter().filter(|(places, _)| places.iter().any(is_within));
+    /// The cost of these lines and of what is inlined there, with the lines that use what the hunk with this index
+    /// defines, and whether any are not inlined themselves; `None` if none was executed.
+    fn touched_by(&self, hunk: usize, path: &str, lines: Option<(u32, u32)>) -> Option<(f64, bool)> {
+        let is_touched = |place: &(String, u32)| {
+            let (file, line) = place;
+            lines.is_some_and(|(first, last)| (first..=last).contains(line) && is_same_file(file, path))
+                || self.used.get(place).is_some_and(|hunks| hunks.contains(&hunk))
+        };
+        let executed = self.costs.iter().filter(|(places, _)| places.iter().any(is_touched));
         executed.fold(None, |sum, (places, cost)| {
             let (sum, own) = sum.unwrap_or((0.0, false));
-            Some((sum + cost, own || places.last().is_some_and(is_within)))
+            Some((sum + cost, own || places.last().is_some_and(is_touched)))
         })
     }
 }
@@ -249,13 +244,13 @@ const CLEAR: f64 = 0.5;
 /// Finds the hunk whose lines cost more or less than before by the largest amount. If several do, it is the first whose
 /// lines are not inlined. `delta` is the whole difference of the function.
 fn most_changed(hunks: &[Hunk], [old, new]: [&CostByPlace; 2], delta: f64) -> Option<Hunk> {
-    let touched = hunks.iter().filter_map(|hunk| {
-        let before = hunk.old_lines.and_then(|lines| old.within(&hunk.old_file, lines));
-        let after = new.within(&hunk.file, hunk.lines);
+    let touched = hunks.iter().enumerate().filter_map(|(index, hunk)| {
+        let before = old.touched_by(index, &hunk.old_file, hunk.old_lines);
+        let after = new.touched_by(index, &hunk.file, Some(hunk.lines));
         let is_own = before.or(after)?.1 || after.is_some_and(|(_, own)| own);
         let cost = |lines: Option<(f64, bool)>| lines.map_or(0.0, |(cost, _)| cost);
         // If lines were only removed, those of the second revision are around them.
-        let now = cost(after.filter(|_| !hunk.removes_only));
+        let now = cost(if hunk.removes_only { new.touched_by(index, &hunk.file, None) } else { after });
         Some(TouchingHunk { hunk, change: now - cost(before), is_own })
     });
     let mut touched: Vec<TouchingHunk<'_>> = touched.collect();
@@ -263,9 +258,7 @@ fn most_changed(hunks: &[Hunk], [old, new]: [&CostByPlace; 2], delta: f64) -> Op
     let (first, rest) = touched.split_first()?;
     let is_clear = first.change * delta > 0.0 && first.change.abs() >= CLEAR * delta.abs();
     let is_rival = |one: &&TouchingHunk<'_>| !is_clear || one.change.abs() > CLEAR * first.change.abs();
-    let defining = hunks.iter().filter(|hunk| !is_clear && hunk.defines_constants());
-    let defining = defining.filter(|hunk| touched.iter().all(|one| !std::ptr::eq(one.hunk, *hunk)));
-    let others = rest.iter().filter(is_rival).count() + defining.count();
+    let others = rest.iter().filter(is_rival).count();
     Some(Hunk { others, ..first.hunk.clone() })
 }
 
@@ -274,62 +267,89 @@ fn is_same_file(file: &str, path: &str) -> bool {
     file == path || file.ends_with(&format!("/{path}"))
 }
 
-/// Finds the hunk that touches the function of a row. It contains lines that the programs executed there: among several,
-/// those whose cost changed most. Otherwise it mentions the function, in a file that contains the function's code if
-/// that is known.
-pub fn touching(
-    hunks: &[Hunk],
-    row: &FunctionDifference,
-    sides: [&Side; 2],
-    costs: &CallCosts<'_>,
-    symbols: &mut Symbols,
-) -> Option<Hunk> {
-    let old = CostByPlace::of(&row.functions.0, 0, sides, costs, symbols);
-    let new = CostByPlace::of(&row.functions.1, 1, sides, costs, symbols);
-    if let Some(hunk) = most_changed(hunks, [&old, &new], row.delta) {
-        return Some(hunk);
-    }
-    let [gone, come] =
-        called_where_the_other_side_inlines([&row.functions.0, &row.functions.1], sides, costs, symbols);
-    let was_called = CostByPlace::of(&gone, 0, sides, costs, symbols);
-    let is_called = CostByPlace::of(&come, 1, sides, costs, symbols);
-    if let Some(hunk) = most_changed(hunks, [&was_called, &is_called], row.delta) {
-        return Some(hunk);
-    }
-    let is_script = sides[1].digests.is_some();
-    let from_its_files = |hunk: &&Hunk| match is_script {
-        true => may_be_module(&hunk.file, &row.module),
-        false => !new.is_known() || new.are_in_file(&hunk.file),
-    };
-    let hunks: Vec<&Hunk> = hunks.iter().filter(from_its_files).collect();
-    by_name(&hunks, &last_word(&row.name))
+/// Finds the parts of a source difference that touch functions.
+pub struct HunkFinder<'a, 'b> {
+    /// All parts.
+    pub hunks: &'a [Hunk],
+    /// What these define.
+    pub definitions: &'a mut Definitions<'b>,
+    /// The profiles of both programs.
+    pub sides: [&'a Side; 2],
+    /// The costs of calls.
+    pub costs: CallCosts<'a>,
+    /// The debugging information of the programs.
+    pub symbols: &'a mut Symbols,
 }
 
-/// Finds, for each side, what these functions call there and contain inlined on the other side. A function that grows
-/// may no longer be inlined, and its lines are then no longer lines of its caller.
-fn called_where_the_other_side_inlines(
-    functions: [&[usize]; 2],
-    sides: [&Side; 2],
-    costs: &CallCosts<'_>,
-    symbols: &mut Symbols,
-) -> [Vec<usize>; 2] {
-    let mut inlined = |side: usize| {
-        let mut names = HashSet::new();
-        for function in functions[side] {
-            for (_, frames, _) in symbols.executed(sides[side], *function) {
-                // The last one is the function itself.
-                let within = frames.len().saturating_sub(1);
-                names.extend(frames.into_iter().take(within).filter_map(|frame| Some(normal(&frame.name?))));
+impl HunkFinder<'_, '_> {
+    /// Finds the hunk that touches the function of a row. It contains lines that the programs executed there, or what
+    /// these use: among several, those whose cost changed most. Otherwise it mentions the function, in a file that
+    /// contains the function's code if that is known.
+    pub fn touching(&mut self, row: &FunctionDifference) -> Option<Hunk> {
+        let old = self.by_place(&row.functions.0, 0);
+        let new = self.by_place(&row.functions.1, 1);
+        if let Some(hunk) = most_changed(self.hunks, [&old, &new], row.delta) {
+            return Some(hunk);
+        }
+        let [gone, come] = self.called_where_the_other_side_inlines([&row.functions.0, &row.functions.1]);
+        let was_called = self.by_place(&gone, 0);
+        let is_called = self.by_place(&come, 1);
+        if let Some(hunk) = most_changed(self.hunks, [&was_called, &is_called], row.delta) {
+            return Some(hunk);
+        }
+        let is_script = self.sides[1].digests.is_some();
+        let from_its_files = |hunk: &&Hunk| match is_script {
+            true => may_be_module(&hunk.file, &row.module),
+            false => !new.is_known() || new.are_in_file(&hunk.file),
+        };
+        let hunks: Vec<&Hunk> = self.hunks.iter().filter(from_its_files).collect();
+        by_name(&hunks, &last_word(&row.name))
+    }
+
+    fn by_place(&mut self, functions: &[usize], side: usize) -> CostByPlace {
+        let mut places = CostByPlace::default();
+        for function in functions {
+            let of_calls = self.costs.by_address(side, *function);
+            for (address, frames, count) in self.symbols.executed(self.sides[side], *function) {
+                let own = if self.costs.counts_instructions() { count as f64 } else { 0.0 };
+                let lines: Vec<(String, u32)> =
+                    frames.into_iter().filter_map(|frame| Some((frame.file?, frame.line?))).collect();
+                for place in &lines {
+                    if !places.used.contains_key(place) {
+                        let used = self.definitions.used_at(side, &place.0, place.1);
+                        places.used.insert(place.clone(), used);
+                    }
+                }
+                *places.costs.entry(lines).or_default() += own + of_calls.get(&address).unwrap_or(&0.0);
             }
         }
-        names
-    };
-    let of_other_side = [inlined(1), inlined(0)];
-    [0, 1].map(|side| {
-        let name = |callee: usize| normal(&sides[side].tree.functions[callee].name);
-        let called = functions[side].iter().flat_map(|function| costs.callees(side, *function));
-        called.filter(|callee| of_other_side[side].contains(&name(*callee))).collect()
-    })
+        places
+    }
+
+    /// Finds, for each side, what these functions call there and contain inlined on the other side. A function that
+    /// grows may no longer be inlined, and its lines are then no longer lines of its caller.
+    fn called_where_the_other_side_inlines(&mut self, functions: [&[usize]; 2]) -> [Vec<usize>; 2] {
+        let HunkFinder { sides, costs, symbols, .. } = self;
+        let mut inlined = |side: usize| {
+            let mut names = HashSet::new();
+            for function in functions[side] {
+                for (_, frames, _) in symbols.executed(sides[side], *function) {
+                    // The last one is the function itself.
+                    let within = frames.len().saturating_sub(1);
+                    names.extend(
+                        frames.into_iter().take(within).filter_map(|frame| Some(normal(&frame.name?))),
+                    );
+                }
+            }
+            names
+        };
+        let of_other_side = [inlined(1), inlined(0)];
+        [0, 1].map(|side| {
+            let name = |callee: usize| normal(&sides[side].tree.functions[callee].name);
+            let called = functions[side].iter().flat_map(|function| costs.callees(side, *function));
+            called.filter(|callee| of_other_side[side].contains(&name(*callee))).collect()
+        })
+    }
 }
 
 /// Whether a file of the repository may be a module of a script. The module's name is a path in JavaScript and Ruby; in
@@ -366,9 +386,14 @@ fn last_word(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use scruple_fuzz::Corpus;
+
+    /// The hunks of a text that git wrote.
+    pub fn parsed(text: &str) -> Vec<Hunk> {
+        parse(text)
+    }
 
     #[test]
     fn damaged_differences_are_survived() {
@@ -401,7 +426,8 @@ mod tests {
         let hunks = parse(diff);
         let lines = |counts: &[(&[u32], u32)]| {
             let place = |lines: &[u32]| lines.iter().map(|line| ("/tree/a.c".to_owned(), *line)).collect();
-            CostByPlace(counts.iter().map(|(lines, count)| (place(lines), f64::from(*count))).collect())
+            let costs = counts.iter().map(|(lines, count)| (place(lines), f64::from(*count))).collect();
+            CostByPlace { costs, used: HashMap::new() }
         };
         let of = |old: &[(&[u32], u32)], new: &[(&[u32], u32)]| {
             let sum = |lines: &[(&[u32], u32)]| lines.iter().map(|(_, count)| f64::from(*count)).sum::<f64>();

@@ -9,6 +9,7 @@ pub mod closures;
 mod code_view;
 mod core_view;
 pub mod counted_launches;
+mod definitions;
 pub mod findings;
 pub mod hunks;
 mod interpreted;

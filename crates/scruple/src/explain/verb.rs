@@ -4,8 +4,9 @@ use super::args::ExplainArgs;
 use super::call_costs::CallCosts;
 use super::code_view;
 use super::counted_launches::{self, Effort, GatheredLaunches};
+use super::definitions::Definitions;
 use super::findings::Findings;
-use super::hunks::{self, Hunk};
+use super::hunks::{self, Hunk, HunkFinder};
 use super::profiles;
 use super::report::{FORMATS, ROWS, json, terminal, trees};
 use super::sides::{self, Means, SideSource};
@@ -25,7 +26,7 @@ use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
-use scruple_core::explain::{Count, FunctionDifference};
+use scruple_core::explain::Count;
 use scruple_measure::calltree::{Binaries, ChosenTool, Symbols};
 use std::path::Path;
 use std::time::Duration;
@@ -211,10 +212,17 @@ pub fn at_revisions(
     let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered, [&old, &new]);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
     let [first, second] = &built.commits;
-    let all = hunks::between(&Repository::at(&built.objects), first, second, work.path());
-    find_hunks(&mut found, &gathered, &all);
+    let all = hunks::between(&tree, first, second, work.path());
+    let files_with = |words: &[&str]| -> Vec<String> {
+        let words = words.iter().flat_map(|word| ["-e", word]);
+        let options = ["grep", "-l", "-I", "-w", "-F", "-z", "--no-color", "--full-name"];
+        let answer = tree.ask(options.into_iter().chain(words).chain([second.as_str()])).unwrap_or_default();
+        answer.split('\0').filter_map(|file| Some(file.split_once(':')?.1.to_owned())).collect()
+    };
+    let mut definitions = Definitions::of(&all, &at_commit, &files_with);
+    find_hunks(&mut found, &gathered, &all, &mut definitions);
     if let (Some(found), Some(gathered)) = (&mut found.script, &gathered.script) {
-        find_hunks(found, gathered, &all);
+        find_hunks(found, gathered, &all, &mut definitions);
     }
     if effort.lines {
         found.look_closer(&gathered, &at_commit);
@@ -223,14 +231,19 @@ pub fn at_revisions(
 }
 
 /// Finds the part of the source difference that touches each of the first rows.
-fn find_hunks(found: &mut Findings, gathered: &GatheredLaunches, all: &[Hunk]) {
+fn find_hunks(
+    found: &mut Findings,
+    gathered: &GatheredLaunches,
+    hunks: &[Hunk],
+    definitions: &mut Definitions<'_>,
+) {
     let (mut symbols, binaries) = (Symbols::new(), Binaries::new());
     let sides = [&gathered.sides[0][0], &gathered.sides[1][0]];
     for explanation in &found.explanations {
         let costs = CallCosts::of(explanation, sides, &binaries);
-        let mut touching = |row: &FunctionDifference| hunks::touching(all, row, sides, &costs, &mut symbols);
+        let mut finder = HunkFinder { hunks, definitions, sides, costs, symbols: &mut symbols };
         let rows = explanation.rows.iter().enumerate().take(ROWS);
-        found.hunks.extend(rows.filter_map(|(at, row)| Some((explanation.count, at, touching(row)?))));
+        found.hunks.extend(rows.filter_map(|(at, row)| Some((explanation.count, at, finder.touching(row)?))));
     }
 }
 

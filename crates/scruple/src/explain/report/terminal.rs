@@ -176,7 +176,8 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
             }
         }
         if let Some(hunk) = found.hunk_of(explanation, row) {
-            let _ = writeln!(out, "{DIM}{:INDENT$}changed at {} {}{DIM:#}", "", hunk.places(), hunk.context);
+            let place = format!("changed at {} {}", hunk.places(), hunk.context);
+            let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", place.trim_end());
         }
     }
     for row in &grey {

@@ -302,8 +302,7 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
 
 /// Writes further remarks on an explanation.
 pub fn remarks(found: &Findings) -> Vec<String> {
-    let mut lines = found.remarks.clone();
-    lines.extend(found.script.iter().flat_map(|script| script.remarks.clone()));
+    let mut lines = found.all_remarks();
     lines.extend(match found.kind.callers {
         KnownCallers::Contexts => None,
         KnownCallers::Calls => Some(format!(

@@ -100,6 +100,38 @@ fn a_part_of_the_diff_is_not_named_alone_where_a_constant_may_be_the_cause() {
 }
 
 #[test]
+fn the_definition_of_a_macro_that_a_function_is_made_by_or_uses_is_named() {
+    if !has_valgrind() {
+        return;
+    }
+    let header = |rounds: u32, added: &str| {
+        format!(
+            "#define ROUNDS {rounds}\n#define OTHER {rounds}\n#define SUM(name) \\\n  \
+             __attribute__((noinline)) static unsigned name(unsigned x) {{ \\\n    \
+             for (unsigned i = 0; i < ROUNDS; i++) \\\n      x = x * 31 + i{added}; \\\n    return x; \\\n  }}\n"
+        )
+    };
+    let program = "#include \"sum.h\"\nSUM(sum)\nint main(void) {\n  unsigned all = 1;\n  \
+                   for (int i = 0; i < 2000; i++) all = sum(all);\n  return all == 1;\n}\n";
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "app\n");
+    repository.write("sum.h", &header(40, ""));
+    repository.write("app.c", program);
+    repository.commit("old");
+    // The lines of the body are those of the macro, and the constant is used by another macro only.
+    for (new, hunk) in [(header(40, " + (x >> 3)"), "sum.h:6"), (header(60, " + (x >> 3)"), "sum.h:1-2")] {
+        repository.write("sum.h", &new);
+        repository.commit("new");
+        let build = ["--repo", "repo", "--build", "cc -O1 -g -o app app.c", "--artifact", "app"];
+        let answer = explain(&place, &[&build[..], &["HEAD~1", "HEAD", "--", "./app"]].concat());
+        let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
+        assert_eq!([&row["function"], &row["hunk"]], ["sum", hunk], "{}", answer.exchange());
+        assert!(!answer.stdout.contains("the source of sum is the same"), "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn revisions_without_a_command_are_told_from_misspelt_programs() {
     let place = Place::new();
     let repository = Repository::new(&place, ".");
