@@ -378,7 +378,7 @@ fn row(
         only_in,
         calls: all(|sums| sums.calls),
         own: all(|sums| sums.own),
-        parts: parts(pieces, keys, sums, calls),
+        parts: parts(pieces, keys, sums, calls, all(|sums| sums.calls)),
         spread: 0.0,
         functions: (gather(|key| &key.first), gather(|key| &key.second)),
     }
@@ -389,10 +389,14 @@ fn parts(
     keys: &[Key],
     sums: &[KeySums],
     calls: &CallsByCaller,
+    row_calls: (u64, u64),
 ) -> Vec<DifferencePart> {
     let mut together: SortedMap<(usize, PieceKind, bool), f64> = SortedMap::new();
     for piece in pieces {
-        *together.entry((piece.site, piece.what, piece.site == piece.owner)).or_default() += piece.delta;
+        let at_home = piece.site == piece.owner;
+        // The own code of all functions of a row is one part, as their calls are one number.
+        let site = if at_home && piece.what == PieceKind::Own { pieces[0].owner } else { piece.site };
+        *together.entry((site, piece.what, at_home)).or_default() += piece.delta;
     }
     let name = |key: usize| match keys[key].name.as_str() {
         "" => nameless(&keys[key].module),
@@ -412,6 +416,7 @@ fn parts(
             callee: callee.map(name),
             instead_of: None,
             calls: match callee {
+                None if at_home => row_calls,
                 None => sums[site].calls,
                 Some(callee) if keys[site].trampoline => sums[callee].calls,
                 // What is called by the program itself has no edge.

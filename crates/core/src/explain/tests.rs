@@ -313,6 +313,8 @@ fn instances_of_a_template_are_one_row() {
     let found = explained(&tree(&lines(90)), &tree(&lines(99)), &["Acc<int>::add", "Acc<long>::add"]);
     assert_eq!(found.rows.len(), 1);
     assert_eq!((found.rows[0].name.as_str(), found.rows[0].delta), ("Acc::add", 18.0));
+    let parts: Vec<_> = found.rows[0].parts.iter().map(|part| (part.kind, part.calls, part.delta)).collect();
+    assert_eq!(parts, [(PartKind::Own, (18, 18), 18.0)]);
 }
 
 #[test]
