@@ -100,8 +100,8 @@ pub fn announce(language: Language, longest: Duration) {
 /// in C, the most for arithmetic and short calls. Coverage of V8 takes a third more time than no coverage.
 fn costs(language: Language) -> Option<(f64, f64)> {
     match language {
-        Language::Python => Some((2.0, 6.0)),
-        Language::Ruby => Some((1.5, 15.0)),
+        Language::Python => Some((1.2, 7.5)),
+        Language::Ruby => Some((1.5, 20.0)),
         Language::Guile => Some((10.0, 120.0)),
         Language::JavaScript => None,
     }
