@@ -50,6 +50,8 @@ pub struct Findings {
     pub code: Option<CodeView>,
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
+    /// Sentences that say more about the measurement, and do not limit what is concluded from it.
+    pub notes: Vec<String>,
     /// What counted, if it was not read from a file.
     pub counted_by: Option<String>,
     /// The conclusions about functions of the script, where the interpreter could count these.
@@ -112,6 +114,7 @@ impl Findings {
             hunks: Vec::new(),
             code: None,
             remarks: gathered.remarks.iter().cloned().chain(remarks).collect(),
+            notes: Vec::new(),
             counted_by: gathered.counted_by.clone(),
             script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };

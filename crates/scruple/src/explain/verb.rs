@@ -20,6 +20,7 @@ use crate::new_run;
 use crate::paths::{self, WorkFolder};
 use crate::profile::{self, read};
 use crate::render::export::{Export, checked, names, writer};
+use crate::render::json::moment as moment_text;
 use crate::render::output;
 use crate::store::Store;
 use crate::versions::args::recipe;
@@ -211,6 +212,7 @@ pub fn at_revisions(
     let gathered = counted_launches::gather(jobs, launchers, counter, work.path(), effort, [&old, &new])?;
     let mut found = Findings::of([jobs[0].name.clone(), jobs[1].name.clone()], &gathered, [&old, &new]);
     found.remarks.extend(built.remarks.iter().map(|(_, text)| text.clone()));
+    found.notes.extend(built_earlier(&built.built_earlier));
     let [first, second] = &built.commits;
     let all = hunks::between(&tree, first, second, work.path());
     let files_with = |words: &[&str]| -> Vec<String> {
@@ -228,6 +230,26 @@ pub fn at_revisions(
         found.look_closer(&gathered, &at_commit);
     }
     Ok((found, gathered))
+}
+
+/// Says which versions were built earlier, and how to build them again: files outside the repository that the steps
+/// read may have changed since.
+fn built_earlier(versions: &[(String, i64)]) -> Option<String> {
+    let name = |(label, moment): &(String, i64)| match moment {
+        0 => format!("‘{label}’"),
+        moment => format!("‘{label}’ ({})", moment_text(*moment)),
+    };
+    let names: Vec<String> = versions.iter().map(name).collect();
+    let (were, builds) =
+        if names.len() == 1 { ("was", "its build is") } else { ("were", "their builds are") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {were} built earlier, from the same files by the same steps, and {builds} used again. If a step reads a file \
+             outside the repository, --toolchain 'cc --version; sha256sum FILE' makes its content count as well; `scruple \
+             history clean` removes all builds of the repository.",
+            names.join(" and ")
+        )
+    })
 }
 
 /// Finds the part of the source difference that touches each of the first rows.

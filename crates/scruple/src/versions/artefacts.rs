@@ -19,6 +19,9 @@ pub struct Artefacts {
     pub bytes: u64,
     /// The time that the build steps took, in nanoseconds.
     pub time: u64,
+    /// When they were built, in milliseconds since 1970; 0: an earlier version of Scruple did not write it down.
+    #[serde(default)]
+    pub built_at: i64,
     /// Whether they were built for another history or run before, so that this one did not spend that time.
     #[serde(default)]
     pub reused: bool,

@@ -260,7 +260,8 @@ impl Cache {
             artefacts::publish(&partial, &self.built(&digest))?;
             self.verified.borrow_mut().insert(digest.clone());
         }
-        Ok(Ok(Artefacts { digest, bytes, time: time.as_nanos() as u64, reused: false }))
+        let built_at = jiff::Timestamp::now().as_millisecond();
+        Ok(Ok(Artefacts { digest, bytes, time: time.as_nanos() as u64, built_at, reused: false }))
     }
 
     /// Checks that the disk has some space left, because a build that failed for lack of space does not count against

@@ -48,6 +48,9 @@ pub struct BuiltPair {
     pub labels: [String; 2],
     /// Whether the builds are byte for byte the same, so that no measurement is needed.
     pub same_build: bool,
+    /// The versions that are earlier builds of the same tree by the same steps, with the moment of
+    /// [`Artefacts::built_at`].
+    pub built_earlier: Vec<(String, i64)>,
     /// The changes that commits between the versions declare as intended.
     pub accepted: Vec<Acceptance>,
     /// The arms of each subject, the reference first. The arms of the first subject carry the build costs.
@@ -160,12 +163,17 @@ impl ChosenVersions {
         let pair = [&old, &new];
         let (prepared, same_build) =
             prepare(builder, subjects, pair, &changed, time_limit, &mut self.remarks)?;
+        let is_earlier =
+            |one: &&Built| one.artefacts.reused && !builder.settings(&one.commit).steps.is_empty();
+        let built_earlier = pair.into_iter().filter(is_earlier);
+        let built_earlier = built_earlier.map(|one| (one.label.clone(), one.artefacts.built_at)).collect();
         Ok(BuiltPair {
             hold: self.builder,
             commits: [old.commit, new.commit],
             objects,
             labels: [old.label, new.label],
             same_build,
+            built_earlier,
             accepted: self.accepted,
             prepared,
             remarks: self.remarks,

@@ -34,6 +34,7 @@ struct ExplanationFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     script: Option<ScriptDifference<'a>>,
     remarks: Vec<String>,
+    notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     counted_by: Option<&'a str>,
 }
@@ -112,6 +113,7 @@ pub fn text(found: &Findings) -> String {
             difference: count(script, script.main()),
         }),
         remarks: words::remarks(found),
+        notes: words::notes(found),
         counted_by: found.counted_by.as_deref(),
     };
     json::document(&ExplanationJson { explain })

@@ -95,7 +95,11 @@ fn of(
             harmless_sentence(&lines.next().unwrap_or_default()),
             tone(found.main().delta()),
         )],
-        notes: lines.chain(words::counted(found)).map(|line| harmless_sentence(&line)).collect(),
+        notes: lines
+            .chain(words::notes(found))
+            .chain(words::counted(found))
+            .map(|line| harmless_sentence(&line))
+            .collect(),
         warnings: words::remarks(found).iter().map(|remark| harmless_sentence(remark)).collect(),
         sections,
     }

@@ -53,8 +53,8 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         out.push('\n');
     }
     out.extend(remarks.iter().map(|text| remark(text, width)));
-    if let Some(counted) = words::counted(found) {
-        let _ = writeln!(out, "\n{}", wrap(&counted, width));
+    for note in words::notes(found).into_iter().chain(words::counted(found)) {
+        let _ = writeln!(out, "\n{}", wrap(&note, width));
     }
     out
 }

@@ -337,10 +337,14 @@ pub fn remarks(found: &Findings) -> Vec<String> {
             share(part)
         ));
     }
-    if found.main().count == Count::Instructions {
-        lines.extend(time(found));
-    }
+    lines.extend(time(found).filter(|time| time.contradicts).map(|time| time.text));
     lines
+}
+
+/// Writes the sentences that limit no conclusion: what is known about time, and which builds are used again.
+pub fn notes(found: &Findings) -> Vec<String> {
+    let time = time(found).filter(|time| !time.contradicts).map(|time| time.text);
+    time.into_iter().chain(found.notes.iter().cloned()).collect()
 }
 
 /// Writes which tool counted, and what an instruction is.
@@ -348,27 +352,37 @@ pub fn counted(found: &Findings) -> Option<String> {
     found.counted_by.as_ref().map(|by| format!("Counted by {by}: {DEFINITION}."))
 }
 
-/// Writes the sentence about time, if time was measured.
-fn time(found: &Findings) -> Option<String> {
-    let time = found.time.as_ref()?;
+/// What is said about time.
+struct TimeSentence {
+    text: String,
+    /// Whether time contradicts the instructions.
+    contradicts: bool,
+}
+
+/// Writes the sentence about time, if time was measured and instructions are explained.
+fn time(found: &Findings) -> Option<TimeSentence> {
+    let time = found.time.as_ref().filter(|_| found.main().count == Count::Instructions)?;
     let (first, second) = found.main().totals;
     let counted = second / first.max(1.0);
     let text = |value: f64| quantity(value, &Unit::Nanoseconds);
     let medians = format!("{} → {}", text(time.medians.0), text(time.medians.1));
     let Some(effect) = &time.effect else {
-        return Some(format!("processor time is {medians}, of too few launches to say more"));
+        let text = format!("Processor time is {medians}, of too few launches to say more.");
+        return Some(TimeSentence { text, contradicts: false });
     };
     let (low, high) = (effect.interval.low, effect.interval.high);
     let known = low > 1.0 || high < 1.0;
     let between = change_between(effect.ratio, low, high);
-    Some(match (known, time.contradicts(counted)) {
+    let contradicts = time.contradicts(counted);
+    let text = match (known, contradicts) {
         (_, true) => format!(
             "processor time does not follow the instructions: {medians} ({between}); instructions do not show the effects \
              of caches, of the kernel, or of waiting"
         ),
-        (true, false) => format!("processor time agrees: {medians} ({between})"),
-        (false, false) => format!("processor time does not distinguish them: {medians} ({between})"),
-    })
+        (true, false) => format!("Processor time agrees: {medians} ({between})."),
+        (false, false) => format!("Processor time does not distinguish them: {medians} ({between})."),
+    };
+    Some(TimeSentence { text, contradicts })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::explain::{adds_up, build, difference, explain, first, pair, source};
 use crate::instructions::bench_program;
 use crate::load::planted::SERVER;
 use crate::programs::has_valgrind;
+use crate::repository::Repository;
 use crate::support::{Place, at, free_port};
 
 const CALL: &str = "all += hash(text, 5);";
@@ -197,4 +198,35 @@ fn a_program_that_sets_its_user_is_refused_with_the_reason() {
     let answer = place.run(["explain", "./app", "./app"]);
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stderr.contains("sets its user"), "{}", answer.exchange());
+}
+
+#[test]
+fn builds_that_are_used_again_are_mentioned_and_files_outside_the_repository_can_count() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let outside = place.file("outside.h").display().to_string();
+    let repository = Repository::new(&place, "repo");
+    repository.write(".gitignore", "app\n");
+    for rounds in [3000, 3001] {
+        let loop_of = format!("for (volatile int i = 0; i < {rounds} * TIMES; i++) {{ }}");
+        repository.write("app.c", &format!("int main(void) {{ {loop_of} return 0; }}\n"));
+        repository.commit("one more");
+    }
+    let step = format!("cc -O1 -include '{outside}' -o app app.c");
+    let key = format!("sha256sum '{outside}'");
+    let compared = |times: u32, more: &[&str]| {
+        place.write("outside.h", format!("#define TIMES {times}\n"));
+        let build = ["--repo", "repo", "--build", &step, "--artifact", "app", "HEAD~1", "HEAD"];
+        let answer = explain(&place, &[more, &build[..], &["--", "./app"]].concat());
+        let notes = at(&answer.json(), "/explain/notes").to_string();
+        (difference(&answer), notes.contains("‘HEAD~1’ (2") && notes.contains("were built earlier"))
+    };
+    let (once, is_earlier) = compared(1, &[]);
+    assert!(!is_earlier);
+    assert_eq!(compared(9, &[]), (once, true), "the step is not run again");
+    assert!(!compared(1, &["--toolchain", &key]).1);
+    let (more, is_earlier) = compared(9, &["--toolchain", &key]);
+    assert!(more > 5.0 * once && !is_earlier, "{once} {more}");
 }
