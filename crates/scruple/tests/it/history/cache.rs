@@ -49,9 +49,9 @@ fn builds_that_an_earlier_history_made_use_no_budget() {
             "repo",
             "--adaptive",
             "--budget",
-            "3s",
+            "11s",
             "--build",
-            "sleep 2",
+            "sleep 6",
             "--label",
             name,
         ];
@@ -61,7 +61,7 @@ fn builds_that_an_earlier_history_made_use_no_budget() {
         let weighed = place.recorded().states().iter().filter(|state| **state == "built").count();
         (weighed, answer)
     };
-    // Builds of two seconds use up the budget: only the ends are built.
+    // Two builds of six seconds use up the budget: only the ends are built.
     assert_eq!(take("first").0, 2);
     // Another history finds them, and has time for the next version.
     let (weighed, answer) = take("second");

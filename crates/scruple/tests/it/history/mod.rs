@@ -42,7 +42,7 @@ fn eventful(place: &Place) -> Repository {
 fn every_version_is_built_and_weighed_or_says_why_not() {
     let place = Place::new();
     let repository = eventful(&place);
-    let answer = place.history(&["--rounds", "4", "--time-limit", "1s", "--all"]);
+    let answer = place.history(&["--rounds", "4", "--time-limit", "5s", "--all"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     let bytes = |title: &str| recorded.readings(title, "malloc.bytes");
@@ -64,7 +64,7 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     assert_eq!(parents, 2);
     for (title, state, why) in [
         ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ exited with code 1"),
-        ("endless", "timed-out", "‘./app’ took longer than 1.00 s in the memory pass"),
+        ("endless", "timed-out", "‘./app’ took longer than 5.00 s in the memory pass"),
         ("crash", "run-failed", "‘./app’ was ended by signal 6 in the memory pass"),
         ("refuses", "run-failed", "‘./app’ exited with code 3 in the memory pass"),
     ] {
