@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, fit_names, remark, right, wrap};
+use super::align::{fit, fit_names, left_out_line, remark, right, wrap};
 use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use super::{
     Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
@@ -27,6 +27,9 @@ use unicode_width::UnicodeWidthStr;
 
 /// The number of bins in the small histogram of a row.
 const HISTOGRAM: usize = 12;
+
+/// The number of columns below which names are not shortened.
+const LEAST_NAME: usize = 12;
 
 /// The texts of a row, before they are padded.
 struct RowText {
@@ -71,26 +74,38 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let sections = with_common_absences(report.shown.iter().map(|key| section(report, key)).collect());
     let rows = || sections.iter().flat_map(|section| &section.rows);
     let widest = |of: fn(&RowText) -> &str| rows().map(|row| of(row).width()).max().unwrap_or(0);
-    let (value, interval) = (widest(|r| &r.value), widest(|r| &r.interval));
-    let (effect, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
-    let fixed = 2 + 2 + value + 2 + interval + 2 + effect + 2 + verdict;
-    let with_histogram = rows().any(|row| !row.histogram.is_empty()) && fixed + HISTOGRAM + 2 + 16 <= width;
-    let room = width.saturating_sub(fixed + if with_histogram { HISTOGRAM + 2 } else { 0 });
-    let name = widest(|r| &r.name).min(room.max(12));
+    let (value, intervals) = (widest(|r| &r.value), widest(|r| &r.interval));
+    let (effects, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
+    let least_name = widest(|r| &r.name).min(LEAST_NAME);
+    // The end of a row is not written where it is blank.
+    let blank = if effects + verdict == 0 { 4 } else { 0 };
+    let fixed = |with_intervals: bool, with_effects: bool| {
+        let column = |shown: bool, columns: usize| if shown { 2 + columns } else { 0 };
+        4 + value + column(with_intervals, intervals) + column(with_effects, effects) + 2 + verdict
+    };
+    let fits = |shown: &(bool, bool)| fixed(shown.0, shown.1) + least_name <= width + blank;
+    let choices = [(true, true), (false, true), (false, false)];
+    let shown = choices.into_iter().find(fits).unwrap_or((false, false));
+    let fixed_of_shown = fixed(shown.0, shown.1);
+    let with_histogram =
+        rows().any(|row| !row.histogram.is_empty()) && fixed_of_shown + HISTOGRAM + 2 + 16 <= width;
+    let room = width.saturating_sub(fixed_of_shown + if with_histogram { HISTOGRAM + 2 } else { 0 });
+    let name = widest(|r| &r.name).min(room.max(LEAST_NAME));
     let names = fit_names(&rows().map(|row| row.name.as_str()).collect::<Vec<_>>(), name);
     for MetricSection { head, rows, absent } in &sections {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(head, width));
         for row in rows {
-            let mut line = format!(
-                "  {}  {}  {}",
-                names[row.name.as_str()],
-                right(&row.value, value),
-                fit(&row.interval, interval)
-            );
+            let mut line = format!("  {}  {}", names[row.name.as_str()], right(&row.value, value));
+            if shown.0 {
+                let _ = write!(line, "  {}", fit(&row.interval, intervals));
+            }
             if with_histogram {
                 let _ = write!(line, "  {}", fit(&row.histogram, HISTOGRAM));
             }
-            let _ = write!(line, "  {}  ", fit(&row.effect, effect));
+            if shown.1 {
+                let _ = write!(line, "  {}", fit(&row.effect, effects));
+            }
+            line.push_str("  ");
             let style = row.style;
             let plain = format!("{line}{}", row.verdict);
             let line = if row.verdict.is_empty() {
@@ -105,6 +120,13 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
             let _ = writeln!(out, "  {DIM}{line}{DIM:#}");
         }
     }
+    let optional = [("intervals", shown.0, intervals), ("differences", shown.1, effects)];
+    let left_out: Vec<&str> = optional
+        .iter()
+        .filter(|(_, shown, columns)| !shown && *columns > 0)
+        .map(|(head, ..)| *head)
+        .collect();
+    out.push_str(&left_out_line(&left_out, fixed(true, true) + least_name - blank, width));
     out.push('\n');
     let paragraphs = [
         sentence::verdicts(report),

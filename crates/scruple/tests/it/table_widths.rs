@@ -21,22 +21,43 @@ fn widest(text: &str) -> usize {
 }
 
 #[test]
-fn sixty_columns_drop_the_histogram_and_shorten_names() {
+fn sixty_columns_drop_the_histogram_and_the_intervals_and_shorten_names() {
     let answer = show("60");
+    assert!(widest(&answer.stdout) <= 60, "{}", answer.stdout);
     assert_snapshot!(answer.stdout, @"
     2 commands · 20 blocks, interleaved · seed 1
 
     wall
-      short         5.130 ms  [5.077, 5.196]                          reference
-      a program w…  5.644 ms  [5.585, 5.710]  +10.0 % [+10.0, +10.1]  slower
+      short          5.130 ms                          reference
+      a program wi…  5.644 ms  +10.0 % [+10.0, +10.1]  slower
     malloc bytes
-      short          4,096 B                                          reference
-      a program w…   4,096 B                  ±0                      same
+      short           4,096 B                          reference
+      a program wi…   4,096 B  ±0                      same
+    Columns that do not fit: intervals; set COLUMNS=75 to see
+    them.
 
     ‘a program with a name that is rather long for a table
     --and=an-option’ takes 10.0 % more wall time than ‘short’
     (95.2 % sure: +9.98 % to +10.1 %, 20 blocks).
     ");
+}
+
+#[test]
+fn columns_that_do_not_fit_are_named_with_the_width_that_shows_them() {
+    for (width, left_out) in [("60", "intervals;"), ("45", "intervals, differences;")] {
+        let answer = show(width);
+        assert!(widest(&answer.stdout) <= width.parse().expect("a number"), "{}", answer.stdout);
+        let text = answer.unwrapped();
+        assert!(text.contains(&format!("Columns that do not fit: {left_out}")), "{}", answer.stdout);
+        let (_, rest) = text.split_once("COLUMNS=").expect("the width of the whole table");
+        let whole: usize = rest.split(' ').next().and_then(|width| width.parse().ok()).expect("a number");
+        let is_whole = |width: usize| {
+            let text = show(&width.to_string()).stdout;
+            assert!(widest(&text) <= width, "{text}");
+            text.contains("[5.077, 5.196]") && text.contains("[+10.0, +10.1]") && !text.contains("do not fit")
+        };
+        assert!(is_whole(whole) && !is_whole(whole - 1), "{}", answer.stdout);
+    }
 }
 
 #[test]
