@@ -27,7 +27,7 @@ impl<'a> RunPair<'a> {
     pub fn of(names: (&str, &str), left: &'a Run, right: &'a Run) -> Result<RunPair<'a>, Fault> {
         if left.id == right.id {
             return Err(Fault::usage(format!(
-                "‘{}’ and ‘{}’ are the same run, {}: `scruple store list` shows which there are",
+                "‘{}’ and ‘{}’ are the same run, {}: name two different ones",
                 names.0, names.1, left.id
             )));
         }

@@ -20,6 +20,7 @@ pub use schedule::HistoryEffort;
 use crate::digest::digest;
 use crate::farm::Farm;
 use crate::fault::Fault;
+use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::VersionBuilder;
@@ -289,9 +290,13 @@ fn found(place: &str, which: &HistoryChoice<'_>, store: &Store) -> Result<Stored
     found.ok_or_else(|| {
         let path = store.address();
         match which {
-            HistoryChoice::Named(name) => Fault::usage(format!("the run ‘{name}’ in ‘{path}’ is not a history: `scruple store list` shows all runs")),
+            HistoryChoice::Named(name) => Fault::usage(format!(
+                "the run ‘{name}’ in ‘{path}’ is not a history: {} shows all runs",
+                store.list_command()
+            )),
             _ => Fault::usage(format!(
-                "the store ‘{path}’ has no history of ‘{place}’: `scruple history` makes one, or name another repository with --repo"
+                "the store ‘{path}’ has no history of ‘{place}’: `scruple history{}` makes one, or name another repository with --repo",
+                paths::store_option(path)
             )),
         }
     })

@@ -34,6 +34,7 @@ pub use points::StoredPoint;
 pub use run_writer::RunWriter;
 
 use crate::address::{ServerUrl, StoreAddress};
+use crate::paths;
 use database::{Database, DatabaseFailure, Refusal, SqlValue};
 use journal_entry::JournalEntry;
 use scruple_core::metric::Pass;
@@ -113,6 +114,11 @@ impl Store {
     /// Returns the address of the store.
     pub fn address(&self) -> &StoreAddress {
         &self.address
+    }
+
+    /// The command that lists the runs of this store, as it stands in a message.
+    pub fn list_command(&self) -> String {
+        format!("`scruple store list{}`", paths::store_option(&self.address))
     }
 
     /// Begins a transaction that contains everything written until [`Store::release`].

@@ -4,7 +4,6 @@ use super::database::{DatabaseFailure, SqlValue, StoredRow};
 use super::journal_entry::JournalEntry;
 use super::owner::state;
 use super::{ListedRun, Store, StoreError, add_readings, damaged, parse};
-use crate::paths;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading, Sample};
@@ -112,9 +111,7 @@ impl Store {
             path: self.address.to_string(),
             advice: match name.contains('/') && Path::new(name).is_file() {
                 true => "it is a file, which `scruple store import` reads if it holds results".to_owned(),
-                false => {
-                    format!("`scruple store list{}` shows them all", paths::store_option(&self.address))
-                }
+                false => format!("{} shows them all", self.list_command()),
             },
         };
         if let Some(back) = name.strip_prefix("last") {

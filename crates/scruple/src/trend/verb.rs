@@ -35,9 +35,10 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
         return Err(Fault::usage(match known.is_empty() {
             true => "no run is stored yet: `scruple run` stores the first".to_owned(),
             false => format!(
-                "no stored run has ‘{}’: there are {}; `scruple store list` shows the runs",
+                "no stored run has ‘{}’: there are {}; {} shows the runs",
                 args.subject,
-                list_names(&known)
+                list_names(&known),
+                store.list_command()
             ),
         }));
     }
@@ -45,9 +46,10 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
     let trends = trends(&chosen.points, &args.metrics);
     if trends.is_empty() {
         return Err(Fault::usage(format!(
-            "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show` what a run \
-             has; `scruple history report` shows an imported series",
-            args.subject
+            "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show{option}` what a run \
+             has; `scruple history report{option}` shows an imported series",
+            args.subject,
+            option = paths::store_option(store.address())
         )));
     }
     let text = match args.json {

@@ -264,7 +264,7 @@ fn a_run_is_not_compared_with_itself() {
     assert_snapshot!(place.run(["compare", "last", "scripted-2"]).exchange(), @r"
     exit 2
     --- stderr
-    error: ‘last’ and ‘scripted-2’ are the same run, scripted-2: `scruple store list` shows which there are
+    error: ‘last’ and ‘scripted-2’ are the same run, scripted-2: name two different ones
     ");
 }
 
