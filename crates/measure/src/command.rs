@@ -5,6 +5,7 @@ use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
 use crate::memory_map;
 use crate::own_environment::inherited;
+use crate::process_stat::why_absent;
 use crate::processor_quota::ProcessorQuotas;
 use crate::program::Program;
 use crate::runtimes::TreePrograms;
@@ -359,9 +360,10 @@ fn timing(outcome: &LaunchResult) -> Vec<Reading> {
             readings.push(kernel("time.oncpu", on_core));
             readings.push(kernel("time.wait", waiting));
         }
-        None => {
-            readings.extend(absent(&["time.oncpu", "time.wait"], "the kernel keeps no scheduler statistics"))
-        }
+        None => readings.extend(absent(
+            &["time.oncpu", "time.wait"],
+            why_absent("the kernel keeps no scheduler statistics"),
+        )),
     }
     readings.push(contended(outcome));
     readings
@@ -399,7 +401,9 @@ fn memory(outcome: &LaunchResult) -> Vec<Reading> {
         }
         None => Reading::absent(
             declared("memory.peak"),
-            "the program could not be stopped at its exit (tracing is refused here, or it was killed)",
+            why_absent(
+                "the program could not be stopped at its exit (tracing is refused here, or it was killed)",
+            ),
         ),
     };
     vec![peak, Reading::of(declared("memory.faults"), outcome.faults.0 as f64, "kernel accounting")]

@@ -9,6 +9,24 @@ pub fn is_alive(pid: i32) -> bool {
     ProcessStat::of(pid).is_some_and(|stat| stat.is_alive())
 }
 
+/// Whether `/proc` numbers processes as this process does. In a new namespace of process ids it numbers those of the
+/// namespace in which it was mounted, until it is mounted again.
+pub(crate) fn shows_own_namespace() -> bool {
+    let own = fs::read_link("/proc/self").ok().and_then(|link| link.to_str()?.parse().ok());
+    own == Some(std::process::id())
+}
+
+/// Why figures of processes are absent: because `/proc` shows those of another namespace, or else the given reason.
+pub(crate) fn why_absent(otherwise: &str) -> &str {
+    match shows_own_namespace() {
+        true => otherwise,
+        false => {
+            "/proc shows the processes of another namespace; mount it for this one (unshare --mount-proc, or mount -t \
+             proc proc /proc)"
+        }
+    }
+}
+
 /// The figures of a process at one moment.
 pub(crate) struct ProcessStat(String);
 

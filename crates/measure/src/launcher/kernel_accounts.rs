@@ -1,11 +1,13 @@
 //! What the kernel knows of the time of processes, and of how long work waits for a core.
 
+use crate::process_stat::shows_own_namespace;
 use std::fs;
 
 /// The first thread's time on a core and its time waiting for one, in nanoseconds. The process may have ended, but
 /// must not have been reaped.
 pub(super) fn scheduled(pid: libc::pid_t) -> Option<(u64, u64)> {
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?;
+    let path = Some(format!("/proc/{pid}/schedstat")).filter(|_| shows_own_namespace())?;
+    let text = fs::read_to_string(path).ok()?;
     let mut fields = text.split_whitespace().map(str::parse::<u64>);
     Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }

@@ -5,6 +5,7 @@ use super::go_processes::GoProcesses;
 use super::spawn::{self, Spawned};
 use super::{end_leftovers, kernel_accounts, peak_memory, wire};
 use crate::launcher::{Ending, LaunchAnswer, LaunchResult};
+use crate::process_stat::shows_own_namespace;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -30,7 +31,11 @@ extern "C" fn on_tick(_signal: libc::c_int) {}
 /// Serves launches until the other end closes the socket or the process `parent` has ended.
 pub(super) fn serve(socket: BorrowedFd<'_>, parent: libc::pid_t) -> io::Result<()> {
     set_up(parent);
-    while let Some(request) = wire::receive_request(socket)? {
+    // Figures of stopped processes are read from /proc.
+    let can_read = shows_own_namespace();
+    while let Some(mut request) = wire::receive_request(socket)? {
+        request.options.trace_memory &= can_read;
+        request.options.read_counters &= can_read;
         if orphaned() {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! Programs that cannot be started, that die, or that write output without end.
 
+use crate::programs::skip;
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
 use std::os::unix::fs::MetadataExt;
@@ -146,4 +147,24 @@ fn a_folder_to_work_in_is_needed() {
     --- stderr
     error: there is no folder to work in (‘[place]/scruple-cache-[user]’: is a symbolic link): set XDG_CACHE_HOME or TMPDIR to a writable one
     ");
+}
+
+#[test]
+fn figures_of_processes_are_absent_where_proc_shows_another_namespace() {
+    let place = Place::new();
+    let scruple = place.command(["run", "--no-store", "-r", "2", "true"]);
+    let in_namespace = |program: &std::ffi::OsStr| {
+        let mut command = Command::new("unshare");
+        command.arg("-rmpf").arg(program).current_dir(place.path());
+        command.env("XDG_CACHE_HOME", place.file("cache"));
+        command
+    };
+    if !in_namespace("true".as_ref()).output().is_ok_and(|output| output.status.success()) {
+        return skip("no namespace of processes can be made here");
+    }
+    let output = in_namespace(scruple.get_program()).args(scruple.get_args()).output();
+    let answer = Answer::of(output.expect("unshare runs"), place.path());
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let reason = "absent, because /proc shows the processes of another namespace; mount it for this one";
+    assert!(answer.unwrapped().contains(reason), "{}", answer.exchange());
 }

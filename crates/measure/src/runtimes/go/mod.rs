@@ -14,6 +14,7 @@ use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::executed_programs::TreePrograms;
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure, RuntimeReport};
+use crate::process_stat::why_absent;
 pub use build::Build;
 pub use counters::{Counters, Exit};
 pub use empty_program::EmptyProgram;
@@ -110,7 +111,7 @@ pub(super) fn unknown_place(exits: &[Exit]) -> Option<String> {
 pub(super) fn not_stopped() -> RuntimeReport {
     let why = "the Go program could not be stopped at its exit: it was killed, or tracing is refused here (in a \
                container, allow SYS_PTRACE)";
-    RuntimeReport { runtime: Runtime::Go, pid: 0, figures: Err(why.to_owned()), missing: None }
+    RuntimeReport { runtime: Runtime::Go, pid: 0, figures: Err(why_absent(why).to_owned()), missing: None }
 }
 
 fn figures(counters: &Counters) -> Vec<RuntimeFigure> {
