@@ -23,6 +23,33 @@ pub fn plain_lines(text: &str) -> String {
     text.chars().map(|c| if steers(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// What the lines of an error message after its first one begin with, such as the end of a program's output.
+const INDENT: &str = "    ";
+
+/// An error message whose second line cannot look like another message. A line end in quotes belongs to a name, and is
+/// replaced by U+FFFD. Lines after the first one are indented.
+///
+/// ```
+/// use scruple_core::harmless_text::message;
+/// assert_eq!(message("cannot read ‘a\nb’: it says:\n    one\ntwo"), "cannot read ‘a\u{fffd}b’: it says:\n    one\n    two");
+/// ```
+pub fn message(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_name = false;
+    for (at, c) in text.char_indices() {
+        let indented =
+            text[at..].strip_prefix('\n').is_some_and(|rest| rest.is_empty() || rest.starts_with(INDENT));
+        in_name = c == '‘' || in_name && c != '’';
+        match c {
+            '\n' if indented => out.push(c),
+            '\n' if in_name => out.push('\u{fffd}'),
+            '\n' => out.extend(["\n", INDENT]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
 /// The text, or its beginning and an ellipsis if it has more than this number of characters.
 ///
 /// ```
@@ -131,6 +158,14 @@ mod tests {
         let text = list_names(names);
         assert!(text.chars().count() < 1000 && text.ends_with("and 88 more"), "{text}");
         assert_eq!(list_names(["a\u{1b}[31m"]), "‘a\u{fffd}[31m’");
+    }
+
+    #[test]
+    fn a_second_line_does_not_look_like_another_message() {
+        assert_eq!(message("no ‘a\nerror: b’, no ‘c’"), "no ‘a\u{fffd}error: b’, no ‘c’");
+        assert_eq!(message("no ‘a’\nerror: b’"), "no ‘a’\n    error: b’");
+        let output = "‘sh’ failed; it said:\n    it’s ‘a\n    b\n";
+        assert_eq!(message(output), output);
     }
 
     #[test]

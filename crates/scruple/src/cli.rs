@@ -22,6 +22,7 @@ use crate::trend::args::TrendArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
+use scruple_core::harmless_text;
 use scruple_core::nearest_word::nearest;
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -138,7 +139,7 @@ pub fn parse() -> Result<Cli, Fault> {
         Err(error) if error.kind() == ErrorKind::InvalidUtf8 => Err(not_text()),
         Err(error) => match former_option(&error) {
             Some(sentence) => Err(Fault::usage(sentence)),
-            None => with_advice(error).exit(),
+            None => in_one_line(with_advice(error)).exit(),
         },
     }
 }
@@ -167,6 +168,18 @@ fn former_option(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
     former_names::of_option(words.iter().map(String::as_str), option)
+}
+
+/// Replaces line ends in the words that an error of the parser quotes.
+fn in_one_line(mut error: clap::Error) -> clap::Error {
+    let words = error.context().filter_map(|(kind, value)| match value {
+        ContextValue::String(word) => Some((kind, harmless_text::plain(word))),
+        _ => None,
+    });
+    for (kind, word) in words.collect::<Vec<_>>() {
+        error.insert(kind, ContextValue::String(word));
+    }
+    error
 }
 
 /// Adds to an error of the parser what the user probably meant, where the parser does not know it.

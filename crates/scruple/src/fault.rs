@@ -1,8 +1,13 @@
 //! Errors that end Scruple.
 
 pub use crate::exit_code::{Code, FailingLimits};
+use scruple_core::harmless_text;
 use std::fmt;
 use std::path::Path;
+
+/// How a message describes that a process has as many open files as it may (EMFILE), and what to do then. The error can
+/// come from anything that opens a file.
+const TOO_MANY_FILES: (&str, &str) = ("(os error 24)", "(os error 24; allow more of them: ulimit -n 1024)");
 
 /// An error with its exit code. The message says what was tried, what failed, and what to do.
 #[derive(Clone, Debug)]
@@ -63,7 +68,8 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        let (described, with_advice) = TOO_MANY_FILES;
+        f.write_str(&harmless_text::message(&self.message.replace(described, with_advice)))
     }
 }
 

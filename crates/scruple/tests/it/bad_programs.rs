@@ -150,6 +150,23 @@ fn a_folder_to_work_in_is_needed() {
 }
 
 #[test]
+fn too_few_open_files_are_an_error_that_says_how_to_allow_more() {
+    let place = Place::new();
+    let scruple = place.command(["run", "--no-store", "-r", "2", "true"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 8 && exec \"$0\" \"$@\""]);
+    limited.arg(scruple.get_program()).args(scruple.get_args()).current_dir(place.path());
+    limited.env("XDG_CACHE_HOME", place.file("cache"));
+    let answer = Answer::of(limited.output().expect("sh runs"), place.path());
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(
+        answer.stderr.contains("(os error 24; allow more of them: ulimit -n 1024)"),
+        "{}",
+        answer.exchange()
+    );
+}
+
+#[test]
 fn figures_of_processes_are_absent_where_proc_shows_another_namespace() {
     let place = Place::new();
     let scruple = place.command(["run", "--no-store", "-r", "2", "true"]);
@@ -167,4 +184,19 @@ fn figures_of_processes_are_absent_where_proc_shows_another_namespace() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let reason = "absent, because /proc shows the processes of another namespace; mount it for this one";
     assert!(answer.unwrapped().contains(reason), "{}", answer.exchange());
+}
+
+#[test]
+fn a_line_end_in_a_name_does_not_split_a_message() {
+    let place = Place::new();
+    for words in [
+        ["show", "x", "--store", "a\nb/none"],
+        ["store", "import", "a\nb", "--no-store"],
+        ["history", "--repo", "a\nb", "HEAD"],
+        ["inspect", "calls", "a\nb", "c"],
+    ] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(!answer.stderr.contains("a\nb"), "{}", answer.exchange());
+    }
 }
