@@ -16,6 +16,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The number of threads that a program may have at one time. Valgrind's default is 500; each takes 7 kB in advance.
+const MOST_THREADS: u32 = 4096;
+
 /// What is counted, and how.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -107,6 +110,7 @@ impl CalltreeSession {
         };
         let mut words: Vec<OsString> = vec![self.counter.launcher.clone().into()];
         words.extend(["-q", "--trace-children=yes", "--child-silent-after-fork=yes"].map(Into::into));
+        words.push(format!("--max-threads={MOST_THREADS}").into());
         words.push(with("--log-file=", "log.%p"));
         words.push(if self.settings.control { "--vgdb=yes" } else { "--vgdb=no" }.into());
         if self.settings.control {

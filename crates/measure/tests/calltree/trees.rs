@@ -159,6 +159,13 @@ fn threads_are_called_where_they_are_started_and_share_a_tree() {
 }
 
 #[test]
+fn a_program_may_have_more_threads_than_valgrind_usually_allows() {
+    let Some(workshop) = Workshop::new() else { return };
+    let tree = workshop.tree(&workshop.compile("at_once.c", &["-pthread"]), &[]);
+    assert_eq!(of(&tree, "work").calls, 800);
+}
+
+#[test]
 fn half_a_million_contexts_are_kept_apart() {
     let Some(workshop) = Workshop::new() else { return };
     let tree = workshop.tree(&workshop.compile("many.c", &["-fno-optimize-sibling-calls"]), &[]);

@@ -117,7 +117,8 @@ fn a_first_answer_names_what_it_knows_to_no_better_than_two_percent() {
         bench_freely(&place, &[&["--no-store", "--seed", "7"], options].concat(), &cases).unwrapped()
     };
     let quick = text(&["--quick"]);
-    let remark = "the intervals of ‘late’, ‘later’ are wider than ±2 % in this first answer; without --quick,";
+    let remark =
+        "the intervals of ‘late’, ‘later’ are wider than ±2 % in this first answer; without --quick,";
     assert!(quick.contains(remark), "{quick}");
     let whole = text(&[]);
     assert!(!whole.contains("first answer"), "{whole}");
