@@ -7,7 +7,7 @@ use crate::history::Acceptance;
 use crate::judge::limits::{Checked, Kept};
 use crate::judge::{Judged, declaration};
 use crate::limit::Limit;
-use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, metric};
+use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, key_matches, metric};
 use crate::run::Run;
 use crate::sample::Sample;
 use crate::sorting::{self, SortedMap};
@@ -79,6 +79,12 @@ pub fn findings(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding>
     let place = |one: &Finding| arms.iter().position(|name| *name == one.arm).unwrap_or(usize::MAX);
     sorting::by_key(&mut found, |one| (one.outcome, !one.gates, place(one)));
     found
+}
+
+/// The keys and families of the rules that match the metric of no finding, so that they decide nothing.
+pub fn without_findings<'a>(rules: &'a GateRules, findings: &[Finding]) -> Vec<&'a str> {
+    let is_found = |pattern: &str| findings.iter().any(|one| key_matches(&one.metric, pattern));
+    rules.metrics.iter().map(String::as_str).filter(|pattern| !is_found(pattern)).collect()
 }
 
 fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {

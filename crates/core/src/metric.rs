@@ -11,6 +11,7 @@ mod served;
 mod suggestion;
 
 pub use declaration::Metric;
+pub(crate) use declaration::key_matches;
 pub use defaults::DEFAULT_METRICS;
 pub use kinds::{Better, Pass, Quality};
 pub use suggestion::suggestion;

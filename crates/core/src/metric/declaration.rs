@@ -82,9 +82,12 @@ impl Metric {
 
     /// Whether `pattern` names this metric: by its key, by a family such as `malloc` or `malloc.*`, or as `all`.
     pub fn matches(&self, pattern: &str) -> bool {
-        let family = pattern.strip_suffix(".*").unwrap_or(pattern);
-        pattern == "all"
-            || self.key == family
-            || self.key.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
+        key_matches(&self.key, pattern)
     }
+}
+
+/// Whether `pattern` names the metric with this key.
+pub(crate) fn key_matches(key: &str, pattern: &str) -> bool {
+    let family = pattern.strip_suffix(".*").unwrap_or(pattern);
+    pattern == "all" || key == family || key.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'))
 }

@@ -40,8 +40,8 @@ pub fn outcome(gate: &GateSummary) -> String {
     // Limits and rows that launches cannot decide have no number of blocks.
     let more = |row: &FoundRow| row.finding.comparison.as_ref().is_some_and(|one| one.more_blocks > 0);
     let advice = match gate.rows_of(GateOutcome::CantTell, true).any(more) {
-        true => " A larger --budget may decide.",
-        false => "",
+        true => format!(" {} may decide.", gate.longer),
+        false => String::new(),
     };
     match parts.is_empty() {
         true => format!("{head}: no figure that decides could be read."),

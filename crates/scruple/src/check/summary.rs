@@ -86,6 +86,8 @@ pub struct GateSummary {
     pub runs: Vec<String>,
     /// The name that identifies the gate's comment on a pull request.
     pub name: String,
+    /// What makes the next measurement longer: an option of the verb that weighed.
+    pub longer: &'static str,
 }
 
 /// The code of a remark that is left out, because the headline already says it.
@@ -123,6 +125,15 @@ impl GateSummary {
         remarks.dedup();
         sorting::by_key(&mut rows, |row| (!row.finding.gates, row.finding.outcome));
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
+        let unread = gate::without_findings(rules, &findings);
+        if !unread.is_empty() && context.not_measured.is_none() {
+            let text = format!(
+                "--gate names {}, which nothing compared: it decides nothing. `scruple show --metrics all` lists the \
+                 metrics that were read",
+                list_names(unread)
+            );
+            remarks.push(Warning { code: "gate-not-read".to_owned(), text });
+        }
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.not_measured {
             Some(_) => Kept::Yes,
@@ -139,6 +150,7 @@ impl GateSummary {
         // The path of the program is replaced, to keep local paths private.
         let repeat = words.iter().skip(1).map(String::as_str);
         let repeat: Vec<&str> = words.first().map(|_| "scruple").into_iter().chain(repeat).collect();
+        let of_load = weighed.iter().flat_map(|one| &one.run.arms).any(|arm| arm.course.is_some());
         GateSummary {
             kept,
             labels: context.labels,
@@ -152,6 +164,7 @@ impl GateSummary {
             repeat: shell_words::join(repeat),
             runs: weighed.iter().map(|one| one.run.id.clone()).collect(),
             name: context.name.unwrap_or_else(|| "default".to_owned()),
+            longer: if of_load { "A longer load, with -d," } else { "A larger --budget" },
         }
     }
 

@@ -4,7 +4,7 @@ mod jobs;
 mod repositories;
 
 use crate::fake::fake;
-use crate::load::{script, windows};
+use crate::load::{script, window, windows};
 use crate::repository::{BUILD, Repository, program};
 use crate::scripted_readings::{Arm, arm, noisy_arm};
 use crate::support::{Answer, Place, at};
@@ -464,4 +464,17 @@ fn suites_and_servers_are_gated_with_their_own_words() {
     let slower = server(&["--gate", "load.p50"]);
     assert_eq!(slower.code, 1, "{}", slower.exchange());
     assert_eq!(server(&[]).code, 3, "no count was read");
+    let unread = server(&["--gate", "load.p50,time.cpu"]);
+    assert!(
+        unread.stdout.contains("! --gate names ‘time.cpu’, which nothing compared"),
+        "{}",
+        unread.exchange()
+    );
+    assert!(!slower.stdout.contains("--gate names"), "{}", slower.exchange());
+    // The advice names an option that this verb has.
+    let noisy = |base: u64| (0..10).map(|at| window(base + base * (at * 7 % 10) / 4)).collect::<Vec<_>>();
+    script(&place, &[("old", noisy(200)), ("new", noisy(215))]);
+    let open = server(&["--gate", "load.p50"]);
+    let words = open.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("A longer load, with -d, may decide."), "{}", open.exchange());
 }

@@ -15,7 +15,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 /// A window of 1000 requests in a second: 900 take `us` microseconds, 95 twice and 5 ten times as long.
-fn window(us: u64) -> Value {
+pub fn window(us: u64) -> Value {
     json!({
         "span": 1000,
         "response": [[us, 900], [2 * us, 95], [10 * us, 5]],
