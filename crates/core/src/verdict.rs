@@ -60,7 +60,8 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// The direction of the difference; absent unless the verdict is different or small.
     pub direction: Option<Direction>,
-    /// About how many more blocks would tell, where the verdict is can't tell and blocks help; else 0.
+    /// How many more blocks help where the verdict is can't tell, else 0: with an interval, about as many as would
+    /// tell; without one, the fewest that a verdict needs.
     pub more_blocks: usize,
 }
 

@@ -195,6 +195,15 @@ fn what_another_tool_measured_is_not_told_an_option_of_scruple() {
     let shown = place.output(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("more by hyperfine would tell"), "{shown}");
     assert!(!shown.contains("(-m ") && !shown.contains("--processes"), "{shown}");
+    // The fewest readings that a verdict needs are no estimate of how many are enough.
+    let few = serde_json::json!({"results": [
+        {"command": "old", "mean": 1.01, "times": [1.0, 1.01, 1.02]},
+        {"command": "new", "mean": 1.11, "times": [1.1, 1.11, 1.12]}
+    ]});
+    std::fs::write(place.0.path().join("few.json"), few.to_string()).expect("a file");
+    place.output(&["store", "import", "few.json"]);
+    let shown = place.output(&["show"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("3 readings are too few; at least 4 are needed. !"), "{shown}");
 }
 
 #[test]

@@ -233,10 +233,12 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
         return "; more nodes may decide".to_owned();
     }
+    // Without an interval, the number is the least that a verdict needs. Whether that is enough is not known.
+    let least = comparison.evidence.why().is_some();
     // An option of Scruple does not make another tool measure more.
     if let Some(tool) = &report.run.provenance.tool {
         return match more {
-            0 => String::new(),
+            more if least || more == 0 => String::new(),
             more if more < TOO_MANY => format!("; about {} more by {tool} would tell", grouped(more as f64)),
             _ => "; no reasonable number of readings would tell".to_owned(),
         };
@@ -257,7 +259,8 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
                 (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
-            format!("; about {} more {blocks} would tell ({option})", grouped(more as f64))
+            let (about, tell) = if least { ("", "may tell") } else { ("about ", "would tell") };
+            format!("; {about}{} more {blocks} {tell} ({option})", grouped(more as f64))
         }
         _ => format!("; no reasonable number of {block}s would tell"),
     }

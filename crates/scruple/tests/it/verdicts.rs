@@ -128,7 +128,7 @@ fn five_blocks_are_too_few_for_any_verdict() {
       new  8.0044 ms  (7.9990, 8.0075)  2.00 ×   can’t tell
 
     Can’t tell whether ‘new’ takes more or less wall time than ‘old’: 5 readings are too few; at least 6
-    are needed; about 1 more block would tell (-m 6).
+    are needed; 1 more block may tell (-m 6).
     "#);
 }
 
