@@ -150,6 +150,24 @@ fn files_that_cannot_be_imported_are_reported_with_an_alternative() {
 }
 
 #[test]
+fn tables_that_scruple_writes_are_not_taken_for_series() {
+    let place = Place::new();
+    place.output(&["store", "import", "--label", "a", &place.path("hyperfine/params.json")]);
+    let own = "commit,value\na,1\nb,2\nc,3\n";
+    std::fs::write(place.0.path().join("own.csv"), own).expect("written");
+    place.output(&["store", "import", "--label", "b", "own.csv"]);
+    place.output(&["show", "a", "--export", "run.csv"]);
+    place.output(&["store", "export", "--export", "store.csv"]);
+    place.output(&["store", "export", "--export", "store.jsonl"]);
+    place.output(&["history", "report", "b", "--export", "readings:history.csv"]);
+    for table in ["run.csv", "store.csv", "store.jsonl", "history.csv"] {
+        let message = place.refused(&["store", "import", table]);
+        assert!(message.contains("the first line: it is of a table for other programs"), "{message}");
+        assert!(message.contains("`scruple show RUN --json > FILE`"), "{message}");
+    }
+}
+
+#[test]
 fn a_verdict_on_counts_is_not_reported_as_one_on_processor_time() {
     let place = Place::new();
     let file = place.path("weigh/default.txt");

@@ -7,7 +7,8 @@ use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::Verdict;
 
-const HEAD: &[&str] = &[
+/// The columns; a column for each parameter follows them.
+pub(crate) const HEAD: &[&str] = &[
     "run",
     "arm",
     "role",

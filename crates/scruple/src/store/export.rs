@@ -35,7 +35,8 @@ struct ExportedReading<'a> {
     absent: Option<&'a str>,
 }
 
-const HEAD: &str =
+/// The first line of CSV.
+pub(super) const HEAD: &str =
     "run,label,started,arm,role,version,params,metric,unit,pass,quality,source,block,value,absent";
 
 /// Writes the rows of the requested runs.

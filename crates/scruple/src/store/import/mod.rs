@@ -178,7 +178,7 @@ pub fn recognise(text: &str) -> Option<Format> {
     if text.starts_with(['{', '[']) {
         return match () {
             () if text.starts_with("[\"criteri") => Some(Format::Criterion),
-            () if scruple_json::recognises(text) => Some(Format::Scruple),
+            () if scruple_json::recognises(text) || scruple_json::is_table(text) => Some(Format::Scruple),
             () if has("\"primaryMetric\"") || has("\"jmhVersion\"") => Some(Format::Jmh),
             () if series::asv::recognises(text) => Some(Format::Asv),
             () if has("\"machine_info\"") => Some(Format::PytestBenchmark),
@@ -192,6 +192,8 @@ pub fn recognise(text: &str) -> Option<Format> {
     }
     if text.starts_with("Name,Mean,") {
         Some(Format::Criterion)
+    } else if scruple_json::is_table(text) {
+        Some(Format::Scruple)
     } else if go::recognises(text) {
         Some(Format::Go)
     } else if weigh::recognises(text) {

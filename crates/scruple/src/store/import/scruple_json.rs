@@ -2,7 +2,10 @@
 //! versions.
 
 use super::{ImportError, Imported, clean, moment};
+use crate::history::report::csv as all_figures;
+use crate::render::csv;
 use crate::render::json::SCHEMA;
+use crate::store::export;
 use crate::store::{StoredHistory, StoredVersion};
 use scruple_core::history::Version;
 use scruple_core::limit::Limit;
@@ -128,8 +131,23 @@ pub(super) fn recognises(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"scruple\"") && text.contains("\"schema\"")
 }
 
+/// Whether a text is a table that Scruple writes for other programs: of a run, of a history, or of all readings.
+pub(super) fn is_table(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or("");
+    head.starts_with(&csv::HEAD.join(","))
+        || head == all_figures::HEAD.trim_end()
+        || head == export::HEAD
+        || (head.starts_with("{\"run\":") && head.contains(",\"arm\":") && head.contains(",\"block\":"))
+}
+
 /// Reads a document.
 pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
+    if is_table(text) {
+        return Err(ImportError::at(
+            "the first line",
+            "it is of a table for other programs, which is not a run",
+        ));
+    }
     #[derive(Deserialize)]
     struct DocumentHead {
         scruple: DocumentSchema,
