@@ -53,7 +53,7 @@ pub(crate) fn text(page: &HistoryReport<'_>) -> String {
     }
     let detectable = words::detectable(page);
     if !detectable.is_empty() {
-        let _ = writeln!(out, "\nSmaller steps would have been missed: {}.", escaped(&detectable.join(", ")));
+        let _ = writeln!(out, "\nSmaller steps may have been missed: {}.", escaped(&detectable.join(", ")));
     }
     for one in &page.judgement.break_even {
         let _ = writeln!(out, "\nBuild cost against run time: {}", escaped(&words::break_even(page, one)));

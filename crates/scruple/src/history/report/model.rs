@@ -38,7 +38,7 @@ pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
     sections.extend(charts(page));
     sections.extend(summary(page));
     sections.extend(list("Still open", open_questions::sentences(page)));
-    sections.extend(list("Smaller steps would have been missed", words::detectable(page)));
+    sections.extend(list("Smaller steps may have been missed", words::detectable(page)));
     sections.extend(list("Spread among versions with the same binary", words::same_binary_noise(page)));
     sections.push(versions(page));
     sections.extend(logs(page));

@@ -2,7 +2,7 @@
 
 use super::HistoryReport;
 use super::event::HistoryEvent;
-use super::words::{left_out, plain, series};
+use super::words::{direction, left_out, plain, series};
 use scruple_core::changepoint::{FEW_VALUES, StepSize};
 use scruple_core::history::{Series, VersionState};
 use scruple_core::unit::{quantity, share};
@@ -43,6 +43,27 @@ fn bisect(page: &HistoryReport<'_>) -> String {
     plain(&shell_words::join(words))
 }
 
+/// Says that the cost surely changed over the range by more than the margin, although no version could be named, and
+/// what may name it.
+fn unlocated(page: &HistoryReport<'_>, one: &Series, given: bool) -> Option<String> {
+    let whole = one.whole.as_ref().filter(|whole| whole.surely && !whole.same_artefacts)?;
+    let explained = !one.changes.is_empty() || one.modes.is_some() || one.slow_drift.is_some();
+    let size = whole.ratio - 1.0;
+    if one.exact || explained || one.cannot.is_some() || !(size.abs() > page.margin() && size.is_finite()) {
+        return None;
+    }
+    let change = format!("{} by {}", direction(one, whole.ratio), share(size.abs()));
+    let missed = match one.detectable.filter(|step| *step > size.abs()) {
+        Some(step) => format!(": steps below {} may be missed here", share(step)),
+        None => String::new(),
+    };
+    let advice = match given {
+        true => "",
+        false => " More versions (`scruple history extend`) or more launches (--rounds) may name it.",
+    };
+    Some(format!("{}: {change} over the range, but no version is named{missed}.{advice}", series(one)))
+}
+
 /// Lists open questions: sets of possible versions, modes, slow drifts, and series without conclusions.
 pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
     let mut lines = Vec::new();
@@ -65,6 +86,7 @@ pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
         lines.push(format!("{} drifts slowly by {by}; no single version caused this.", series(one)));
     }
     let given = page.history.run.provenance.tool.is_some();
+    lines.extend(page.shown.iter().filter_map(|one| unlocated(page, one, given)));
     let few =
         |one: &&&Series| given && !one.exact && !one.changes.is_empty() && one.points.len() < FEW_VALUES;
     for one in page.shown.iter().filter(few) {
@@ -86,4 +108,39 @@ pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
         lines.push(format!("{}: can’t tell, because {}.", names.join(", "), plain(why)));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::report::fixture::rich;
+    use scruple_core::history::VersionEffect;
+
+    #[test]
+    fn a_sure_change_of_the_range_without_a_version_says_what_would_name_it() {
+        let mut made = rich();
+        let place =
+            made.judgement.series.iter().position(|one| one.metric == "time.wall" && one.whole.is_some());
+        let series = &mut made.judgement.series[place.expect("a noisy series")];
+        (series.modes, series.slow_drift, series.cannot) = (None, None, None);
+        series.detectable = Some(0.31);
+        let whole = series.whole.as_mut().expect("its ends");
+        *whole = VersionEffect { ratio: 1.042, surely: true, same_artefacts: false, ..whole.clone() };
+        let name = super::series(series);
+        let said = |made: &crate::history::report::fixture::JudgedHistory| {
+            let page = HistoryReport::of(&made.history, &made.judgement);
+            sentences(&page).into_iter().find(|line| line.contains("over the range"))
+        };
+        let changes = std::mem::take(&mut made.judgement.series[place.unwrap_or(0)].changes);
+        let expected = format!(
+            "{name}: slower by 4.2 % over the range, but no version is named: steps below 31 % may be missed here. More \
+             versions (`scruple history extend`) or more launches (--rounds) may name it."
+        );
+        assert_eq!(said(&made), Some(expected));
+        made.judgement.series[place.unwrap_or(0)].changes = changes;
+        assert_eq!(said(&made), None, "a named version explains it");
+        made.judgement.series[place.unwrap_or(0)].changes.clear();
+        made.judgement.series[place.unwrap_or(0)].whole.as_mut().expect("its ends").surely = false;
+        assert_eq!(said(&made), None, "nothing is sure");
+    }
 }

@@ -34,7 +34,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
     changes(page, width, &mut out);
     not_weighed(page, width, &mut out);
     let known = [
-        ("Smaller steps would have been missed", words::detectable(page)),
+        ("Smaller steps may have been missed", words::detectable(page)),
         ("Spread among versions with the same binary", words::same_binary_noise(page)),
     ];
     for (head, figures) in known.iter().filter(|(_, figures)| !figures.is_empty()) {

@@ -420,7 +420,7 @@ fn the_report_on_a_terminal() {
       36fbefaa69  timed out: the build took longer than 10 min
                   logs/36fbefaa69.log
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %,
+    Smaller steps may have been missed: init start.cold 3.0 %, init wall 1.8 %,
       init peak memory 0.5 %, parse wall 3.0 %.
 
     Spread among versions with the same binary: init start.cold 0.5 %, init wall
@@ -481,7 +481,7 @@ fn lines_to_paste() {
     - e3779b97f0: `check failed: the output of ‘init’ is not that of the first version`
     - 36fbefaa69: `timed out: the build took longer than 10 min`
 
-    Smaller steps would have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
+    Smaller steps may have been missed: init start.cold 3.0 %, init wall 1.8 %, init peak memory 0.5 %, parse wall 3.0 %.
 
     Build cost against run time: init, from 9e3779b97f to a195a45c5d: a build takes 3.20 s more; a run of it takes 12.3 s less: it pays off after 1 run for each build.
 
