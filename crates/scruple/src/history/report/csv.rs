@@ -49,8 +49,7 @@ fn least(sample: &Sample) -> Option<f64> {
     Some(if sample.unit == Unit::Nanoseconds { least / 1e9 } else { least })
 }
 
-/// The first line of the table of all figures.
-pub(crate) const HEAD: &str =
+const HEAD: &str =
     "position,commit,state,same_as,subject,metric,unit,quality,n,median,least,low,high,copied,absent\n";
 
 /// Writes every figure of every version. A version without figures has a row of its own.

@@ -2,7 +2,6 @@
 //! versions.
 
 use super::{ImportError, Imported, clean, moment};
-use crate::history::report::csv as all_figures;
 use crate::render::csv;
 use crate::render::json::SCHEMA;
 use crate::store::export;
@@ -131,11 +130,14 @@ pub(super) fn recognises(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"scruple\"") && text.contains("\"schema\"")
 }
 
+/// The beginning of the table of a history.
+const OF_HISTORY: &str = "position,commit,state,same_as,subject,metric,";
+
 /// Whether a text is a table that Scruple writes for other programs: of a run, of a history, or of all readings.
 pub(super) fn is_table(text: &str) -> bool {
     let head = text.lines().next().unwrap_or("");
     head.starts_with(&csv::HEAD.join(","))
-        || head == all_figures::HEAD.trim_end()
+        || head.starts_with(OF_HISTORY)
         || head == export::HEAD
         || (head.starts_with("{\"run\":") && head.contains(",\"arm\":") && head.contains(",\"block\":"))
 }
