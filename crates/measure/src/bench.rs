@@ -1,6 +1,7 @@
 //! A running bench program: Scruple starts it with two pipes, sends requests line by line, and kills it when it does
 //! not answer.
 
+use crate::error_output::ErrorOutput;
 use crate::heap::{self, HeapError};
 use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
@@ -10,7 +11,7 @@ use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -22,9 +23,6 @@ use std::time::{Duration, Instant};
 /// The longest reply line that is read, in bytes. A longer line violates the protocol.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// The number of bytes that are kept from the end of standard error.
-const TAIL: usize = 4096;
-
 /// The time within which a program must end after it was asked to.
 pub const END: Duration = Duration::from_secs(2);
 
@@ -35,7 +33,7 @@ pub struct BenchProgram {
     requests: File,
     replies: OwnedFd,
     buffer: VecDeque<u8>,
-    stderr: Arc<Mutex<Vec<u8>>>,
+    stderr: Arc<Mutex<ErrorOutput>>,
     reader: Option<std::thread::JoinHandle<()>>,
     heap: Option<heap::HeapSession>,
     /// The thread that stands for the program, and what all threads had done when it was chosen.
@@ -64,7 +62,7 @@ pub enum BenchError {
     Ended {
         /// How the program ended, in words.
         how: String,
-        /// The last lines of the program's standard error, indented.
+        /// What to show of the program's standard error, indented.
         said: String,
     },
     /// The program did not answer within the time limit.
@@ -178,10 +176,10 @@ impl BenchProgram {
         }
         let program = start.path.display().to_string();
         let mut child = command.spawn().map_err(|error| BenchError::NotStarted { program, error })?;
-        let stderr = Arc::new(Mutex::new(Vec::new()));
+        let stderr = Arc::new(Mutex::new(ErrorOutput::default()));
         let reader = child.stderr.take().map(|stream| {
             let kept = stderr.clone();
-            std::thread::spawn(move || keep_tail(stream, &kept))
+            std::thread::spawn(move || ErrorOutput::keep(stream, &kept))
         });
         let requests = File::from(OwnedFd::from(requests));
         let worker = (child.id(), None);
@@ -405,22 +403,9 @@ impl BenchProgram {
         while is_reading() && began.elapsed() < Duration::from_secs(3) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let said = self.last_lines();
-        let said =
-            if said.is_empty() { String::new() } else { format!("; the end of its error output:\n{said}") };
+        let shown = self.stderr.lock().map(|kept| kept.shown()).unwrap_or_default();
+        let said = if shown.is_empty() { shown } else { format!("; its error output:{shown}") };
         BenchError::Ended { how, said }
-    }
-
-    /// The last lines of the program's standard error.
-    pub fn last_lines(&self) -> String {
-        let kept = self.stderr.lock().map(|kept| kept.clone()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&kept);
-        let lines: Vec<&str> = text.trim().lines().collect();
-        lines[lines.len().saturating_sub(8)..]
-            .iter()
-            .map(|line| format!("    {line}"))
-            .collect::<Vec<_>>()
-            .join("\n")
     }
 
     fn kill(&mut self) {
@@ -455,19 +440,6 @@ fn how_it_ended(status: ExitStatus) -> String {
         (Some(code), _) => format!("exit code {code}"),
         (_, Some(signal)) => format!("signal {signal}"),
         _ => "in an unknown way".to_owned(),
-    }
-}
-
-fn keep_tail(stream: impl Read, kept: &Mutex<Vec<u8>>) {
-    let mut reader = BufReader::new(stream);
-    let mut line = Vec::new();
-    while reader.by_ref().take(TAIL as u64).read_until(b'\n', &mut line).is_ok_and(|count| count > 0) {
-        if let Ok(mut kept) = kept.lock() {
-            kept.append(&mut line);
-            let excess = kept.len().saturating_sub(TAIL);
-            kept.drain(..excess);
-        }
-        line.clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Starts and ends a server for a measurement.
 
 use crate::descendants::descendants;
+use crate::error_output::shown_lines;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
@@ -90,9 +91,6 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The largest part of a server's output that is read, in bytes.
 const MOST_OUTPUT: u64 = 64 << 10;
 
-/// The number of lines of a server's output that an error quotes.
-const LINES: usize = 8;
-
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -115,15 +113,15 @@ impl ServerCommand {
     ) -> Result<StartedServer, ServerError> {
         match self.start_with_stderr(target, patience, interrupted, Stdio::null()) {
             Err(ServerError::Ended { how, address, .. }) => {
-                Err(ServerError::Ended { how, address, output: self.last_lines() })
+                Err(ServerError::Ended { how, address, output: self.output_of_another_start() })
             }
             other => other,
         }
     }
 
-    /// Starts a server that has failed once more, and returns the last lines of its output. While servers are measured,
+    /// Starts a server that has failed once more, and returns what to show of its output. While servers are measured,
     /// their output is discarded, because reading it would take time from their core.
-    fn last_lines(&self) -> String {
+    fn output_of_another_start(&self) -> String {
         let again = || -> io::Result<Vec<u8>> {
             let (sender, receiver) = mpsc::channel();
             let (reader, writer) = io::pipe()?;
@@ -143,12 +141,9 @@ impl ServerCommand {
             receiver.recv_timeout(ELSEWHERE).map_err(io::Error::other)?
         };
         let output = again().unwrap_or_default();
-        let text = String::from_utf8_lossy(&output);
-        let lines: Vec<&str> = text.trim().lines().collect();
-        let last = lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| format!("\n    {line}"));
-        match lines.is_empty() {
-            true => String::new(),
-            false => format!("; the end of its output:{}", last.collect::<String>()),
+        match shown_lines(&output) {
+            shown if shown.is_empty() => shown,
+            shown => format!("; its output:{shown}"),
         }
     }
 

@@ -108,11 +108,7 @@ fn a_program_that_ends_or_is_ended_fails_in_one_case_and_is_started_again_for_th
     let limit = ["--case-limit", "2s"];
     let failures: [(&str, &[&str], &str); 6] = [
         ("die", &[], "the program ended (signal 9)"),
-        (
-            "exit",
-            &[],
-            "the program ended (exit code 3); the end of its error output: first complaint last complaint",
-        ),
+        ("exit", &[], "the program ended (exit code 3); its error output: first complaint last complaint"),
         ("half", &[], "the program ended (exit code 0, in the middle of a line)"),
         ("garble", &[], "the answer to ‘block 1:c:1’ is not in the protocol: ‘this is no JSON’"),
         ("hang", &limit, "no answer within 2 s: it was idle (a deadlock, or waiting for something)"),

@@ -304,7 +304,7 @@ fn a_command_that_does_not_serve_is_named() {
         answer.stderr
     );
     let answer = place.run(["load", &url, "--", "sh", "-c", "echo one; echo ‘two’ >&2; exit 3"]);
-    assert!(answer.stderr.contains("; the end of its output:\n    one\n    ‘two’\n"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("; its output:\n    one\n    ‘two’\n"), "{}", answer.stderr);
     let answer = place.run(["load", &url, "--patience", "200ms", "--", "sleep", "30"]);
     assert_eq!(answer.code, 4);
     assert!(answer.stderr.contains("accepts no connection"), "{}", answer.stderr);
