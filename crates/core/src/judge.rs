@@ -142,11 +142,21 @@ pub fn resolution_key(key: &str) -> String {
     format!("{key}{RESOLUTION}")
 }
 
+/// The estimate of a metric of an arm from this sample: over all requests of a load together where the arm has that,
+/// otherwise that of the sample with the possible error of its readings.
+pub fn estimate_of(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Estimate {
+    pooled::estimate(arm, key, level).unwrap_or_else(|| widened(estimate(sample, level), arm, key))
+}
+
 /// The estimate, widened by the possible error of the readings of the metric where the arm has one.
-pub fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
+fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
     let Some(sample) = arm.sample(&resolution_key(key)) else { return estimate };
     let more = sample.readings.iter().copied().fold(0.0, f64::max);
-    let interval = estimate.interval.map(|i| Interval { low: i.low - more, high: i.high + more, ..i });
+    let interval = estimate.interval.map(|i| Interval {
+        low: (i.low - more).max(0.0).min(i.low),
+        high: i.high + more,
+        ..i
+    });
     let (low, high) = estimate.range;
     Estimate { interval, range: ((low - more).max(0.0), high + more), ..estimate }
 }

@@ -7,7 +7,7 @@ use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::harmless_text::{shown, steers};
 use scruple_core::judge::limits::Checked;
-use scruple_core::judge::{GrowthFit, Judged, bench_cases, counted_blocks, estimate, headlines, pooled};
+use scruple_core::judge::{GrowthFit, Judged, bench_cases, counted_blocks, estimate_of, headlines};
 use scruple_core::limit::Limit;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
@@ -323,8 +323,7 @@ fn sample_result<'a>(
     level: f64,
 ) -> MetricResult<'a> {
     let counted = tare.map(|tare| counted_blocks::counted(sample, tare));
-    let estimate = pooled::estimate(arm, key, level)
-        .unwrap_or_else(|| estimate(counted.as_ref().unwrap_or(sample), level));
+    let estimate = estimate_of(arm, key, counted.as_ref().unwrap_or(sample), level);
     let net = tare
         .filter(|_| arm.role == Role::Subject && key.starts_with("time."))
         .and_then(|tare| bench_cases::net(arm, tare, key, level));

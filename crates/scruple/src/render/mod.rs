@@ -177,9 +177,7 @@ impl<'a> Report<'a> {
     fn limited_value(&self, arm: &Arm, key: &str) -> Option<LimitedValue> {
         let sample = counted(self.run, arm, key)?;
         let level = self.run.terms.level;
-        let known =
-            judge::pooled::estimate(arm, key, level).unwrap_or_else(|| judge::estimate(&sample, level));
-        let value = known.value;
+        let value = judge::estimate_of(arm, key, &sample, level).value;
         Some(LimitedValue { value, bounds: judge::amount_bounds(arm, key, &sample, level) })
     }
 
@@ -209,8 +207,7 @@ impl<'a> Report<'a> {
     /// from all requests together.
     pub fn estimate(&self, arm: &Arm, key: &str) -> Option<Estimate> {
         let level = self.run.terms.level;
-        let pooled = judge::pooled::estimate(arm, key, level);
-        pooled.or_else(|| Some(judge::estimate(&counted(self.run, arm, key)?, level)))
+        Some(judge::estimate_of(arm, key, &counted(self.run, arm, key)?, level))
     }
 
     /// Returns the comparison of an arm with the reference in one metric.

@@ -2,18 +2,24 @@
 //!
 //! Over one iteration, such a figure is nothing or that of a whole collection, by chance, and the median over a few
 //! processes is mostly nothing. The mean over a long batch is what an iteration costs.
+//!
+//! Events that come at equal distances, as collections do, come once more or once less in a batch than its length says,
+//! depending on where it begins. Batches do not average this out: in a program that always allocates the same, they begin
+//! at the same place between two events in every process. The possible error of such a figure is therefore one event in
+//! a batch, and its interval is wider by this on both sides.
 
 use super::counting::declaration;
 use super::counting_plan::CountingVisit;
 use super::programs::Programs;
 use super::readings::net_readings;
 use super::{SuiteRecord, Weighed};
-use scruple_core::metric::{Pass, Quality};
+use scruple_core::judge::resolution_key;
+use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::protocol::{BatchReply, Counter, LoopKind};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Reading};
 use scruple_core::unit::Unit;
 use scruple_measure::bench::{BenchError, BenchProgram};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// The length of a batch; of the batch that shows how often the events come; and of a batch in which they are seldom.
@@ -47,6 +53,7 @@ pub(super) struct RareEvents {
     taken: Vec<Taken>,
 }
 
+#[derive(Clone)]
 struct Taken {
     arm: usize,
     block: u32,
@@ -92,25 +99,42 @@ impl RareEvents {
     /// Keeps what was read. A count that is nothing in all batches stays nothing, as it was counted. Of a time that is, too
     /// few iterations ran to show it.
     pub(super) fn keep(self, record: &mut SuiteRecord) {
-        let is_known = |one: &Taken| {
-            let same = |other: &&Taken| other.arm == one.arm && other.reading.key == one.reading.key;
-            self.taken
-                .iter()
-                .filter(same)
-                .any(|other| other.reading.value.as_ref().is_ok_and(|value| *value > 0.0))
-        };
-        let known: Vec<bool> = self.taken.iter().map(is_known).collect();
-        for (Taken { arm, block, iterations, quality, mut reading }, known) in
-            self.taken.into_iter().zip(known)
-        {
-            if !known && reading.unit == Unit::Nanoseconds {
+        let mut totals: BTreeMap<(usize, String), f64> = BTreeMap::new();
+        for one in &self.taken {
+            *totals.entry((one.arm, one.reading.key.clone())).or_default() +=
+                one.reading.value.as_ref().copied().unwrap_or(0.0);
+        }
+        let counts: BTreeSet<&str> =
+            self.taken.iter().filter(is_count).map(|one| one.reading.key.as_str()).collect();
+        for Taken { arm, block, iterations, quality, mut reading } in self.taken.clone() {
+            let total = |key: &str| totals.get(&(arm, key.to_owned())).copied().unwrap_or(0.0);
+            let (own, events) =
+                (total(&reading.key), counts.iter().map(|key| total(key)).fold(0.0, f64::max));
+            let is_time = reading.unit == Unit::Nanoseconds;
+            let mut kept = Vec::new();
+            if own > 0.0 {
+                let event = if is_time { own / events } else { 1.0 };
+                kept.extend(resolution(&reading, event / iterations as f64));
+            } else if is_time {
                 reading.value = Err(format!("there was none in batches of {iterations} iterations"));
-            } else if !known {
+            } else {
                 reading.quality = quality;
             }
-            record.keep(arm, Pass::Counting, block, vec![reading]);
+            kept.push(reading);
+            record.keep(arm, Pass::Counting, block, kept);
         }
     }
+}
+
+fn is_count(one: &&Taken) -> bool {
+    one.reading.unit != Unit::Nanoseconds
+}
+
+/// The possible error of a reading, as a reading; `None` where a time comes without the number of its events.
+fn resolution(reading: &Reading, error: f64) -> Option<Reading> {
+    let metric =
+        Metric::custom(&resolution_key(&reading.key), reading.unit.clone(), Quality::Exact, Pass::Counting);
+    error.is_finite().then(|| Reading::of(&metric, error, "one event, divided by the iterations"))
 }
 
 /// Whether the rare events of a case are read over long batches. An iteration that takes as long by itself is counted
