@@ -76,7 +76,7 @@ fn a_compiler_that_fails_is_quoted() {
 fn a_cache_that_cannot_be_written_is_named() {
     let Some(_) = Workshop::new() else { return };
     let message = in_environment("/proc/nowhere", &[]);
-    assert!(message.contains("cannot keep the call tree in /proc/nowhere"), "{message}");
+    assert!(message.contains("cannot keep the call tree in ‘/proc/nowhere’"), "{message}");
     assert!(message.contains("XDG_CACHE_HOME"), "{message}");
 }
 
