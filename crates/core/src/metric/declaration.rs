@@ -2,11 +2,10 @@
 
 use super::{Better, Pass, Quality};
 use crate::unit::Unit;
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// A metric: its key, unit and meaning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// The key: dotted lower-case words, the same on the command line, in JSON and in SQL.
     pub key: Cow<'static, str>,
@@ -24,7 +23,6 @@ pub struct Metric {
     pub help: Cow<'static, str>,
     /// Whether what it counts comes once in many iterations of a function, as collections do: one iteration does not
     /// show it.
-    #[serde(default)]
     pub is_rare: bool,
 }
 

@@ -63,9 +63,9 @@ fn own_id() -> i32 {
 }
 
 /// Waits a short time for processes that outlived the program, then asks them to end, kills them after `grace`, and adds
-/// up their processor time. With `at_once` they are killed at once, because they were asked already. A traced tree is traced to its end; the
-/// kernel then also reports threads and grandchildren, whose time is already in that of their parents, so it is not
-/// added.
+/// up their processor time. With `at_once` they are killed at once, because they were asked already. A traced tree is
+/// traced to its end; the kernel then also reports threads and grandchildren, whose time is already in that of their
+/// parents, so it is not added.
 pub(super) fn end_what_is_left(
     group: libc::pid_t,
     at_once: bool,

@@ -54,7 +54,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let wanted =
         RequestedSubjects { verb: "check", command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
-    files_left_behind(&recipe, &subjects, &config)?.iter().for_each(|remark| output::warn(remark));
+    output::warn_of_all(&files_left_behind(&recipe, &subjects, &config)?);
     let limits = output::limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
     let revisions = revisions(args, &place)?;

@@ -120,7 +120,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let asked = RevisionsRequest::by(args, &config)?;
     let recipe = recipe(&args.build, config.recipe()?, &config)?;
-    files_left_behind(&recipe, &asked.subjects, &config)?.iter().for_each(|remark| output::warn(remark));
+    output::warn_of_all(&files_left_behind(&recipe, &asked.subjects, &config)?);
     let clean = recipe.clean;
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),

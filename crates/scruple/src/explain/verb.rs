@@ -148,7 +148,7 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let wanted =
         RequestedSubjects { verb: "explain HEAD~1", command: &args.command, bench: false, names: &[] };
     let subjects = wanted.subjects(&config)?;
-    files_left_behind(&recipe, &subjects, &config)?.iter().for_each(|remark| output::warn(remark));
+    output::warn_of_all(&files_left_behind(&recipe, &subjects, &config)?);
     let at = AtRevisions {
         place: &place,
         first,

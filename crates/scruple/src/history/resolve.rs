@@ -115,7 +115,7 @@ fn overridden(
         subjects.push(yardstick(words, &subjects, config)?);
     }
     check_work_size(&recipe, &subjects)?;
-    files_left_behind(&recipe, &subjects, config)?.iter().for_each(|remark| output::warn(remark));
+    output::warn_of_all(&files_left_behind(&recipe, &subjects, config)?);
     Ok(Definition {
         recipe,
         subjects,

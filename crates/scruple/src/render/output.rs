@@ -157,6 +157,11 @@ pub fn warn(text: &str) {
     let _ = writeln!(anstream::stderr(), "{}", for_terminal(&format!("scruple: {text}")));
 }
 
+/// Prints each of these messages to standard error.
+pub fn warn_of_all(texts: &[String]) {
+    texts.iter().for_each(|text| warn(text));
+}
+
 /// Writes a text to standard output. A reader that has closed the pipe does not cause an error.
 pub fn print(text: &str) -> Result<(), Fault> {
     let text = for_terminal(text);

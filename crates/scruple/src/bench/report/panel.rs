@@ -7,8 +7,7 @@ use scruple_core::sample::Sample;
 use scruple_core::stats::quantile::median;
 use scruple_core::stats::summary::Summary;
 use scruple_core::stats::{ols, outlier};
-use scruple_core::subject::Arm;
-use scruple_core::subject::Timing;
+use scruple_core::subject::{Arm, Timing};
 use scruple_core::unit::{Unit, quantity, share};
 use std::fmt::Write as _;
 

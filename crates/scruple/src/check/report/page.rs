@@ -95,11 +95,12 @@ fn cells(row: &FoundRow) -> Vec<Cell> {
         GateOutcome::CantTell => Tone::Open,
         GateOutcome::Accepted | GateOutcome::Same => Tone::Same,
     };
+    let outcome = if row.finding.gates { words(row) } else { row.verdict.clone() };
     let why = row.finding.why.as_ref().map(|why| Span::new(harmless_sentence(&why.to_string()), Tone::Same));
     vec![
         Cell::code(harmless_name(&row.finding.subject)),
         Cell::text(harmless_sentence(&row.title)),
-        Cell { tail: why, ..Cell::toned(capital(words(row).trim_start_matches("only shown: ")), tone) },
+        Cell { tail: why, ..Cell::toned(capital(&outcome), tone) },
         Cell::text(harmless_sentence(&row.before)),
         Cell::text(harmless_sentence(&row.after)),
         Cell::text(harmless_sentence(&row.change)),
