@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 pub struct Key {
     /// The file that contains the function.
     pub module: String,
-    /// The normalised name of the function.
+    /// The normalised name of the function; the names of all, joined by ‘or’, if they are merged.
     pub name: String,
     /// The functions of the first tree with this key; several where their names differ only in parts that are ignored.
     pub first: Vec<usize>,
@@ -17,6 +17,9 @@ pub struct Key {
     pub second: Vec<usize>,
     /// The name in the second tree, where it differs from that in the first.
     pub renamed: Option<String>,
+    /// The names of the functions that are merged, because a function of one tree has the names of several functions of
+    /// the other one, as text; empty if there are none.
+    pub merged: String,
     /// Whether the function belongs to a library; see [`super::Function`].
     pub library: bool,
     /// Whether the function is a trampoline; see [`super::Function`].
@@ -43,7 +46,7 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and name, where a file may be in another folder or have another name, then by the name
+    /// Matches functions by file and names, where a file may be in another folder or have another name, then by the name
     /// without template arguments, then by the similarity of code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
@@ -55,7 +58,7 @@ impl Matched {
 
     fn by_name(first: &Tree, second: &Tree) -> Matched {
         let mut matched = Matched::default();
-        let mut known: HashMap<(String, String), usize> = HashMap::new();
+        let mut known: HashMap<(String, Vec<String>), usize> = HashMap::new();
         let moved = moved_modules(first, second);
         for (side, tree) in [first, second].into_iter().enumerate() {
             for (index, function) in tree.functions.iter().enumerate() {
@@ -65,7 +68,8 @@ impl Matched {
                 // A process has the name of its program's file.
                 let process = earlier(&function.name).filter(|_| function.module.is_empty());
                 let name = process.unwrap_or_else(|| function.name.clone());
-                let key = *known.entry((module.clone(), name.clone())).or_insert_with(|| {
+                let names = sorting::distinct(function.names().skip(1).chain([&name]).cloned());
+                let key = *known.entry((module.clone(), names)).or_insert_with(|| {
                     matched.keys.push(Key {
                         module,
                         name,
@@ -83,7 +87,49 @@ impl Matched {
                 keys.push(key);
             }
         }
+        let names = known.into_iter().map(|((_, names), key)| (key, names)).collect();
+        matched.merge_by_alias([first, second], &names);
         matched
+    }
+
+    /// Merges keys that share a name, if one of them is in one tree only and a function of them has several names. Those
+    /// names may be of other functions in the other tree, and it is not known which of them a call meant. `names` are
+    /// the names of each key.
+    fn merge_by_alias(&mut self, trees: [&Tree; 2], names: &HashMap<usize, Vec<String>>) {
+        let is_in_one = |key: &Key| key.first.is_empty() != key.second.is_empty();
+        let mut by_name: SortedMap<(&str, &str), Vec<usize>> = SortedMap::new();
+        for (at, key) in self.keys.iter().enumerate() {
+            for name in names[&at].iter().filter(|name| !name.is_empty()) {
+                by_name.entry((&key.module, name)).or_default().push(at);
+            }
+        }
+        let mut merged_into: Vec<usize> = (0..self.keys.len()).collect();
+        let root = |merged_into: &[usize], mut at: usize| {
+            while merged_into[at] != at {
+                at = merged_into[at];
+            }
+            at
+        };
+        for sharing in by_name.into_values() {
+            let any = |is: &dyn Fn(&Key) -> bool| sharing.iter().any(|at| is(&self.keys[*at]));
+            let in_both = any(&|key| !key.first.is_empty()) && any(&|key| !key.second.is_empty());
+            if in_both && any(&is_in_one) && sharing.iter().any(|at| names[at].len() > 1) {
+                let roots = sorting::distinct(sharing.iter().map(|at| root(&merged_into, *at)));
+                roots.iter().for_each(|at| merged_into[*at] = roots[0]);
+            }
+        }
+        for at in (0..self.keys.len()).rev().filter(|at| merged_into[*at] != *at).collect::<Vec<_>>() {
+            let into = root(&merged_into, at);
+            let Key { first, second, .. } = std::mem::take(&mut self.keys[at]);
+            first.iter().for_each(|function| self.of_first[*function] = into);
+            second.iter().for_each(|function| self.of_second[*function] = into);
+            self.keys[into].first.extend(first);
+            self.keys[into].second.extend(second);
+        }
+        let merged = (0..self.keys.len()).filter(|at| merged_into[*at] != *at);
+        for at in sorting::distinct(merged.map(|at| root(&merged_into, at))) {
+            self.keys[at].name_merged(trees);
+        }
     }
 
     /// The keys that only the first tree has, and those that only the second tree has.
@@ -178,6 +224,41 @@ impl Matched {
             self.keys[*old].second = second;
             self.keys[*old].renamed = Some(name);
         }
+    }
+}
+
+/// The largest number of names that the name of merged functions contains.
+const NAMES: usize = 3;
+
+impl Key {
+    /// Names a key that was merged of several.
+    fn name_merged(&mut self, [first, second]: [&Tree; 2]) {
+        self.first.sort_unstable();
+        self.second.sort_unstable();
+        let name = |(tree, function): (&Tree, &usize)| tree.functions[*function].name.clone();
+        let of_first = self.first.iter().map(|function| name((first, function)));
+        let of_second: Vec<String> = self.second.iter().map(|function| name((second, function))).collect();
+        if let ([one], [other]) = (self.first.as_slice(), self.second.as_slice()) {
+            let is_known = first.functions[*one].names().any(|name| *name == second.functions[*other].name);
+            self.renamed = of_second.into_iter().next().filter(|_| !is_known);
+            return;
+        }
+        let names = sorting::distinct(of_first.chain(of_second));
+        self.merged = match names.split_last() {
+            Some((last, others)) if !others.is_empty() && names.len() <= NAMES => {
+                format!("{} or {last}", others.join(", "))
+            }
+            _ if names.len() > NAMES => {
+                let shown = NAMES - 1;
+                format!("{} or {} others", names[..shown].join(", "), names.len() - shown)
+            }
+            _ => String::new(),
+        };
+        self.name = match sorting::distinct(names.iter().map(|name| group(name))).as_slice() {
+            [one] if names.len() > 1 => one.clone(),
+            [_] => names[0].clone(),
+            _ => self.merged.clone(),
+        };
     }
 }
 
@@ -321,3 +402,6 @@ fn likeness_of_names(a: &str, b: &str) -> f64 {
     let all: u32 = first.values().chain(second.values()).sum();
     2.0 * f64::from(shared) / f64::from(all.max(1))
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,10 @@ pub struct Function {
     pub name: String,
     /// The name of the function as its language writes it.
     pub shown: String,
+    /// The other names of the function, like [`Function::name`], in order: a function with an alias in its source has
+    /// some, and so has one into which the linker folded others with the same code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Whether the function belongs to the library of its language, compiled into the program.
     pub library: bool,
     /// Whether the function is a trampoline: it only passes control on between functions that jump to each other, so it
@@ -85,10 +89,16 @@ pub struct Function {
 }
 
 impl Function {
+    /// Returns all names of the function, the main one first.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        [&self.name].into_iter().chain(&self.aliases)
+    }
+
     /// Returns the function with harmless names: they come from files, and may contain anything.
     pub fn harmless(self) -> Function {
-        let Function { module, name, shown, .. } = &self;
-        Function { module: plain(module), name: plain(name), shown: plain(shown), ..self }
+        let Function { module, name, shown, aliases, .. } = &self;
+        let aliases = aliases.iter().map(|name| plain(name)).collect();
+        Function { module: plain(module), name: plain(name), shown: plain(shown), aliases, ..self }
     }
 }
 

@@ -1,9 +1,10 @@
 //! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
+use super::aliases::{self, NamesOfFile};
 use super::demangle::demangle;
 use super::functions_without_symbol::{StrippedFunction, ends};
 use super::initial_data::Data;
-use super::machine_code::{Fnv, MachineCode, content, decodes, digest, folded};
+use super::machine_code::{Fnv, content, decodes, digest, folded};
 use super::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
@@ -35,20 +36,22 @@ pub struct ExecutedInstruction {
 }
 
 /// The largest number of bytes of one function whose code is kept.
-const LONGEST: u64 = 1 << 13;
+pub(super) const LONGEST: u64 = 1 << 13;
 
 /// A program or library that was read from disk.
 pub(super) struct Binary {
     /// The initial content of its data sections.
-    data: Data,
+    pub(super) data: Data,
     /// Whether its code can be disassembled.
     pub(super) decodes: bool,
     /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
     /// Symbol names by address.
     pub(super) symbols: SortedMap<u64, String>,
+    /// All names of functions that have several.
+    pub(super) aliases: NamesOfFile,
     /// The ends of functions by their start, from the unwinding table.
-    ends: SortedMap<u64, u64>,
+    pub(super) ends: SortedMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
     pub(super) slots: HashMap<u64, String>,
     /// The address range of code and data if it is fixed at link time, as in an executable that is not
@@ -97,7 +100,7 @@ impl Binaries {
             return match one_file() {
                 Some(true) => Some(true),
                 _ if nameless(a.0, a.1) || nameless(b.0, b.1) => None,
-                _ => Some(false),
+                _ => self.same_if_folded(a, b),
             };
         }
         let sorted = |side: &Side, functions: &[usize]| {
@@ -128,7 +131,7 @@ impl Binaries {
         })
     }
 
-    fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
+    pub(super) fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
         let (one, other) = (&a.0.functions[a.1], &b.0.functions[b.1]);
         let files = (self.known(a.0, a.1)?, self.known(b.0, b.1)?);
         if files.0.0 == files.1.0 {
@@ -156,7 +159,7 @@ impl Binaries {
         let same = |place: &u64| {
             let [code, other] =
                 [a, b].map(|(side, function)| self.instruction(side, function, *place, is_bare));
-            code.is_some() && code == other
+            code.is_some() && (code == other || !is_bare && self.share_a_name(a, b, *place))
         };
         Some(places.iter().all(|place| same(place) && self.same_target(a, b, *place)))
     }
@@ -233,51 +236,6 @@ impl Binaries {
         2.0 * f64::from(shared) / f64::from(all.max(1))
     }
 
-    /// The machine code of all executed functions, in a form that is stored with a profile.
-    pub fn machine_code(&self, side: &Side) -> MachineCode {
-        if let Some(code) = &side.code {
-            return code.clone();
-        }
-        let mut kept = MachineCode::default();
-        let begins: Vec<(Option<&str>, u64)> = sorting::distinct(
-            side.functions.iter().map(|function| (function.object.as_deref(), function.offset)),
-        );
-        for (index, function) in side.functions.iter().enumerate() {
-            let mut code = SortedMap::new();
-            if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
-                let path = function.object.clone().unwrap_or_default();
-                kept.files.extend(self.digest(&path).map(|digest| (path.clone(), digest)));
-                kept.data.entry(path).or_insert_with(|| file.data.without_variables());
-                let executed = &side.executed[index];
-                if file.decodes && !executed.is_empty() {
-                    // Another version may execute other parts of the function, so the code of the whole function is
-                    // kept.
-                    let begin = function.offset;
-                    let symbol = file.symbols.range(begin + 1..).next().map_or(begin, |(at, _)| *at);
-                    // Stripped files have few symbols, so the starts of other functions also limit the function.
-                    let path = function.object.as_deref();
-                    let behind = begins.partition_point(|other| *other <= (path, begin));
-                    let other = begins.get(behind).filter(|other| other.0 == path);
-                    let next = other.map_or(symbol, |(_, at)| symbol.min(*at));
-                    let next = file.ends.get(&begin).copied().unwrap_or(next);
-                    let mut at = begin;
-                    while at < next.min(begin + LONGEST) {
-                        let Some((decoded, _, _)) = file.decoded(at) else { break };
-                        code.extend(file.instruction(begin, at, false).map(|value| (at - begin, value)));
-                        at = decoded.next_ip();
-                    }
-                    for place in executed.keys() {
-                        code.extend(
-                            file.instruction(begin, begin + place, false).map(|value| (*place, value)),
-                        );
-                    }
-                }
-            }
-            kept.functions.push(code);
-        }
-        kept
-    }
-
     /// The executed instructions of a function, in order of address; `None` if its file no longer exists, or holds
     /// code that cannot be disassembled.
     pub fn listing(&self, side: &Side, function: usize) -> Option<Vec<ExecutedInstruction>> {
@@ -340,7 +298,7 @@ impl Binaries {
 
     /// The hash of the operation of the instruction at the distance `place` from the beginning of a function; see
     /// [`Binary::instruction`].
-    fn instruction(&self, side: &Side, function: usize, place: u64, is_bare: bool) -> Option<u32> {
+    pub(super) fn instruction(&self, side: &Side, function: usize, place: u64, is_bare: bool) -> Option<u32> {
         if let Some(code) = &side.code {
             return code.functions.get(function)?.get(&place).copied();
         }
@@ -349,7 +307,7 @@ impl Binaries {
         file.instruction(known.offset, known.offset.checked_add(place)?, is_bare)
     }
 
-    fn digest(&self, path: &str) -> Option<(u64, bool)> {
+    pub(super) fn digest(&self, path: &str) -> Option<(u64, bool)> {
         *self.digests.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(path))
     }
 
@@ -401,6 +359,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
         decodes: decodes(&file),
         segments,
         symbols,
+        aliases: aliases::names(&file),
         ends: ends(&file),
         slots,
         fixed: (file.kind() == ObjectKind::Executable && begin > 0).then_some((begin, end)),
@@ -409,7 +368,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
 
 impl Binary {
     /// The address of code or data that an instruction contains.
-    fn mentioned(&self, address: u64) -> Option<u64> {
+    pub(super) fn mentioned(&self, address: u64) -> Option<u64> {
         let (instruction, offsets, _) = self.decoded(address)?;
         match instruction.near_branch_target() {
             0 if instruction.is_ip_rel_memory_operand() => Some(instruction.ip_rel_memory_address()),
@@ -441,7 +400,18 @@ impl Binary {
     /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
     /// `function` is the start address of the function that contains it. A bare hash has no names of the file's own
     /// symbols either.
-    fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
+    pub(super) fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
+        self.operation(function, address, is_bare, None)
+    }
+
+    /// Like [`Binary::instruction`], with `alias` in place of the name of the symbol to which the instruction refers.
+    pub(super) fn operation(
+        &self,
+        function: u64,
+        address: u64,
+        is_bare: bool,
+        alias: Option<&String>,
+    ) -> Option<u32> {
         let (instruction, offsets, bytes) = self.decoded(address)?;
         let mut bytes = bytes.to_vec();
         let mut hasher = Fnv::default();
@@ -449,7 +419,7 @@ impl Binary {
         let target = instruction.near_branch_target();
         if target != 0 {
             hide(offsets.immediate_offset(), offsets.immediate_size());
-            match self.target(target, is_bare) {
+            match alias.map(|alias| normal(&demangle(alias))).or_else(|| self.target(target, is_bare)) {
                 // A jump within the function is identified by its offset there; so is a target without a name.
                 None if target >= function && self.ends.get(&function).is_none_or(|end| target < *end) => {
                     (target - function, instruction.code() as u32).hash(&mut hasher)
@@ -463,7 +433,7 @@ impl Binary {
         if instruction.is_ip_rel_memory_operand() && offsets.has_displacement() {
             hide(offsets.displacement_offset(), offsets.displacement_size());
             let target = instruction.ip_rel_memory_address();
-            let own = self.symbols.get(&target).filter(|_| !is_bare);
+            let own = alias.or(self.symbols.get(&target)).filter(|_| !is_bare);
             self.slots.get(&target).or(own).map(|name| normal(name)).hash(&mut hasher);
         }
         if let Some((begin, end)) = self.fixed {

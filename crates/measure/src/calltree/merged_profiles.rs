@@ -1,5 +1,6 @@
 //! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
+use super::aliases::Aliases;
 use super::demangle::demangle;
 use super::functions_without_symbol::{self, NamesByAddress};
 use super::haskell::{self, ClosureTypes, SourceText};
@@ -61,6 +62,7 @@ impl Side {
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         side.tree.folds_by_call = profiles.processes.iter().all(|profile| profile.folds_by_call);
         let mut known = FunctionIndices::new();
+        let mut aliases = Aliases::default();
         let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
             let mut by_procedure = haskell::by_procedure(profile, sources);
@@ -74,7 +76,7 @@ impl Side {
             }
             let is_program = own_file(profile) == program.as_deref();
             let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
-            side.add(profile, program.as_deref(), is_program, &mut known);
+            side.add(profile, program.as_deref(), is_program, &mut known, &mut aliases);
         }
         side
     }
@@ -170,9 +172,10 @@ impl Side {
         program: Option<&str>,
         is_program: bool,
         known: &mut FunctionIndices,
+        aliases: &mut Aliases,
     ) {
         self.cut = self.cut.saturating_add(profile.cut);
-        let places = self.add_functions(profile, program, known);
+        let places = self.add_functions(profile, program, known, aliases);
         let process = explain::Function {
             name: match is_program {
                 true => "the program".to_owned(),
@@ -195,11 +198,16 @@ impl Side {
         profile: &Profile,
         program: Option<&str>,
         known: &mut FunctionIndices,
+        aliases: &mut Aliases,
     ) -> Vec<usize> {
         let place = |function: &ProfileFunction| {
             let is_own = program.is_some() && function.object.as_deref() == program;
             let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
-            *known.entry(id).or_insert_with(|| self.add_function(function.clone(), named(function, is_own)))
+            *known.entry(id).or_insert_with(|| {
+                let named = named(function, is_own);
+                let aliases = aliases.of(function, &named.name);
+                self.add_function(function.clone(), explain::Function { aliases, ..named })
+            })
         };
         profile.functions.iter().map(place).collect()
     }
@@ -357,6 +365,7 @@ fn named(function: &ProfileFunction, is_own: bool) -> explain::Function {
         trampoline: is_all || shown.starts_with("StgRun"),
         name,
         shown,
+        aliases: Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! sources are embedded and compiled on first use ([`Tool::prepare`]). Where that is not possible, [`ChosenTool`] falls
 //! back to callgrind and then to cachegrind, and says why.
 
+mod aliases;
 mod binary;
 mod call_sites;
 mod choose_tool;

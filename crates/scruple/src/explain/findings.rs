@@ -12,7 +12,7 @@ use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
 use crate::profile::read::Kind;
-use scruple_core::explain::{Count, Explanation, FunctionDifference, PartKind};
+use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{Binaries, Side, SourceText};
 
@@ -120,6 +120,11 @@ impl Findings {
         };
         let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
         found.remarks.extend(opposed);
+        let folded = pairings.first().folded().filter(|(name, ..)| found.names_in_a_row(name));
+        let folded = folded.map(|(_, names, side)| remark_of_folded(names, side)).collect::<Vec<_>>();
+        found.remarks.extend(folded);
+        let merged = found.shown_rows(found.main()).next().and_then(remark_of_merged);
+        found.remarks.extend(merged);
         let row = found.shown_rows(found.main()).next();
         found.outside = row.and_then(|row| OutsideCause::of(row, [&first[0], &second[0]], sources));
         found
@@ -221,6 +226,14 @@ impl Findings {
         })
     }
 
+    /// Whether a shown row is of this function, or says that it is called.
+    fn names_in_a_row(&self, name: &str) -> bool {
+        self.explanations.iter().flat_map(|one| self.shown_rows(one)).any(|row| {
+            let of_parts = row.parts.iter().flat_map(|part| [&part.site, &part.callee]).flatten();
+            of_parts.chain([&row.name]).any(|one| one == name)
+        })
+    }
+
     /// Whether most of the executed code has no name.
     pub fn is_nameless(&self) -> bool {
         self.nameless.iter().any(|share| *share >= NAMELESS)
@@ -235,6 +248,35 @@ fn other_counts(count: Count) -> &'static [Count] {
         AtPeak | AtEnd => &[AtPeak, AtEnd, Frees, Allocations, Bytes],
         Allocations | Bytes | Frees => &[Allocations, Bytes, Frees],
     }
+}
+
+/// Says that functions are compared as one.
+fn remark_of_folded(names: &str, side: &str) -> String {
+    format!(
+        "{side} has one function for {names} (compilers and linkers fold functions with the same code), and its calls do \
+         not say which was meant: they are compared as one"
+    )
+}
+
+/// Says that a compiler may have merged two functions and kept the name of one, if a caller of the other program calls
+/// the second as often as it no longer calls the first.
+fn remark_of_merged(row: &FunctionDifference) -> Option<String> {
+    let own = || row.parts.iter().filter(|part| part.site.is_none() && row.calls.0 == row.calls.1);
+    let (alone, side) = own().find_map(|part| match part.kind {
+        PartKind::New => Some((part, "A")),
+        PartKind::Gone => Some((part, "B")),
+        _ => None,
+    })?;
+    let calls = alone.calls.0.max(alone.calls.1);
+    let makes_up = |part: &&DifferencePart| {
+        let (more, less) = if side == "A" { part.calls } else { (part.calls.1, part.calls.0) };
+        part.kind == PartKind::Calls && more.checked_sub(less) == Some(calls)
+    };
+    let (one, other) = (own().find(makes_up)?.callee.as_ref()?, alone.callee.as_ref()?);
+    Some(format!(
+        "if {one} and {other} have the same code in {side}, its compiler may have merged them under one name: LLVM (in Rust, \
+         for example) does so; then what differs is {other}, and not how often each is called"
+    ))
 }
 
 /// Says that the functions of a script do not show where the difference of instructions comes from, if they differ in the
@@ -300,4 +342,46 @@ fn by_chance(explanation: &mut Explanation) {
     }
     explanation.spread = DEVIATIONS * (explanation.totals.0 + explanation.totals.1).sqrt();
     explanation.rank();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_make_up_for_those_of_a_new_function_may_be_of_merged_ones() {
+        let part = |kind, callee: &str, calls| DifferencePart {
+            kind,
+            site: None,
+            callee: Some(callee.to_owned()),
+            instead_of: None,
+            calls,
+            delta: 1.0,
+        };
+        let said = |parts: [DifferencePart; 2]| {
+            let row = FunctionDifference {
+                module: "program".to_owned(),
+                name: "parse".to_owned(),
+                renamed: None,
+                delta: 2.0,
+                same_code: Some(false),
+                only_in: None,
+                calls: (2000, 2000),
+                own: (10, 10),
+                parts: parts.to_vec(),
+                spread: 0.0,
+                functions: (Vec::new(), Vec::new()),
+            };
+            remark_of_merged(&row).map(|text| text.split(',').next().unwrap_or_default().to_owned())
+        };
+        let [new, gone] = [(PartKind::New, (0, 2000)), (PartKind::Gone, (2000, 0))]
+            .map(|(kind, calls)| part(kind, "two", calls));
+        let calls = |calls| part(PartKind::Calls, "one", calls);
+        let text = |side| Some(format!("if one and two have the same code in {side}"));
+        assert_eq!(said([new.clone(), calls((4000, 2000))]), text("A"));
+        assert_eq!(said([calls((2000, 4000)), gone.clone()]), text("B"));
+        assert_eq!(said([new.clone(), calls((4000, 3000))]), None);
+        assert_eq!(said([new, calls((2000, 4000))]), None);
+        assert_eq!(said([gone, calls((4000, 2000))]), None);
+    }
 }

@@ -33,6 +33,16 @@ impl<'a> Pairing<'a> {
         Pairing { sides: [first, second], binaries, matched }
     }
 
+    /// Returns the functions that are compared as one, because a program has one function for them: the name that they
+    /// have together, the names of each, and the program with fewer functions.
+    pub fn folded(&self) -> impl Iterator<Item = (&str, &str, &'static str)> {
+        let merged = self.matched.keys.iter().filter(|key| !key.merged.is_empty());
+        merged.map(|key| {
+            let fewer = if key.first.len() < key.second.len() { "A" } else { "B" };
+            (key.name.as_str(), key.merged.as_str(), fewer)
+        })
+    }
+
     /// Explains where the difference of a count comes from.
     pub fn explained(&self, count: Count) -> Explanation {
         let [first, second] = self.sides.map(|side| &side.tree);

@@ -150,8 +150,7 @@ fn add_function(side: &mut Side, module: String, name: &str, digest: u64) -> usi
         module,
         name: name.to_owned(),
         shown: name.to_owned(),
-        library: false,
-        trampoline: false,
+        ..explain::Function::default()
     };
     let own = ProfileFunction { name: Some(name.to_owned()), object: None, offset: 0 };
     let place = side.add_function(own, named);

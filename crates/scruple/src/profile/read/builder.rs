@@ -54,8 +54,8 @@ impl TreeBuilder {
             module: plain(&module),
             name: normal(&shown),
             library: is_own && is_library(&shown),
-            trampoline: false,
             shown,
+            ..Function::default()
         };
         let object = Some(object.to_owned()).filter(|object| !object.is_empty());
         let found = calltree::ProfileFunction { name: Some(name.to_owned()), object, offset: 0 };

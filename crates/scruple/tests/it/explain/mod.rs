@@ -1,5 +1,6 @@
 //! `scruple explain` on programs whose difference is known.
 
+mod aliases;
 mod fallback;
 mod goroutines;
 mod haskell;

@@ -1,0 +1,83 @@
+//! `scruple explain` on functions with several names: what linkers fold into one function is like an alias.
+
+use crate::explain::{adds_up, build, difference, explain, first};
+use crate::programs::has_valgrind;
+use crate::support::{Answer, Place, at};
+
+/// Source of a program that calls `one` and `two`. These loop for so many rounds; if `two` has none, it is an alias.
+fn source(one: u32, two: Option<u32>) -> String {
+    let function = |name: &str, rounds: u32| {
+        format!(
+            "__attribute__((noinline)) unsigned {name}(unsigned x) {{\n\
+               for (int i = 0; i < {rounds}; i++) x = x * 31 + 7;\n  return x;\n}}\n"
+        )
+    };
+    let second = match two {
+        Some(rounds) => function("two", rounds),
+        None => "unsigned two(unsigned x) __attribute__((alias(\"one\")));\n".to_owned(),
+    };
+    format!(
+        "{}{second}__attribute__((noinline)) unsigned parse(unsigned x) {{ return one(x) ^ two(x + 1); }}\n\
+         int main(void) {{\n  unsigned sum = 1;\n\
+           for (int i = 0; i < 2000; i++) sum += parse(sum);\n  return sum == 7;\n}}\n",
+        function("one", one)
+    )
+}
+
+/// Checks that the functions are compared as one, and that this is said.
+fn is_one(answer: &Answer, side: &str) {
+    adds_up(answer);
+    let (function, kind, delta) = first(answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("one or two", "own"), "{}", answer.exchange());
+    assert!(
+        (delta - difference(answer)).abs() < 100.0 && delta.abs() >= 2000.0 * 40.0,
+        "{}",
+        answer.exchange()
+    );
+    let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
+    assert_eq!((&row["code"], &row["calls"]), (&"changed".into(), &serde_json::json!([4000, 4000])), "{row}");
+    let remarks = at(&answer.json(), "/explain/remarks").to_string();
+    assert!(remarks.contains(&format!("{side} has one function for one or two")), "{remarks}");
+}
+
+#[test]
+fn functions_that_are_folded_in_one_program_are_compared_as_one() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "folded", &source(20, None));
+    build(&place, "dearer", &source(20, Some(60)));
+    is_one(&explain(&place, &["./folded", "./dearer"]), "A");
+    is_one(&explain(&place, &["./dearer", "./folded"]), "B");
+    for program in ["folded", "dearer"] {
+        let file = format!("{program}.calls");
+        let command = format!("./{program}");
+        let kept = place.run(["inspect", "calls", "--export", &file, "--", &command]);
+        assert_eq!(kept.code, 0, "{}", kept.exchange());
+    }
+    is_one(&explain(&place, &["folded.calls", "dearer.calls"]), "A");
+    // The code of `parse` is the same, and so is that of both functions.
+    build(&place, "apart", &source(20, Some(20)));
+    for pair in [["./folded", "./apart"], ["./apart", "./folded"]] {
+        let answer = explain(&place, &pair);
+        let rows = at(&answer.json(), "/explain/counts/0/rows").clone();
+        let shown = rows.as_array().into_iter().flatten().filter(|row| row["shown"] == true);
+        assert_eq!(shown.count(), 0, "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn an_alias_that_both_programs_have_changes_nothing() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &source(20, None));
+    build(&place, "new", &source(22, None));
+    let answer = explain(&place, &["./old", "./new"]);
+    let (function, kind, _) = first(&answer);
+    assert!(["one", "two"].contains(&function.as_str()) && kind == "own", "{}", answer.exchange());
+    let remarks = at(&answer.json(), "/explain/remarks").to_string();
+    assert!(!remarks.contains("one function"), "{remarks}");
+}
