@@ -27,8 +27,11 @@ pub fn text(found: &Findings, rows: usize) -> String {
         let [bytes, number] = words::closures(one);
         let _ = writeln!(out, "| {bytes} | {number} | {} |", escaped(&one.name));
     }
-    for remark in words::remarks(found).into_iter().chain(words::notes(found)).chain(words::counted(found)) {
-        let _ = writeln!(out, "\n{}", escaped(&remark));
+    for remark in words::remarks(found) {
+        let _ = writeln!(out, "\n! {}", escaped(&remark));
+    }
+    for note in words::notes(found).into_iter().chain(words::counted(found)) {
+        let _ = writeln!(out, "\n{}", escaped(&note));
     }
     out
 }

@@ -4,6 +4,7 @@ use super::clauses::{about_code, frees_less, other_possible_causes, shows_elsewh
 use super::short_names::short;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
+use crate::explain::times::Time;
 use crate::profile::read::KnownCallers;
 use scruple_core::explain::{
     ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind, nameless,
@@ -363,12 +364,16 @@ struct TimeSentence {
 fn time(found: &Findings) -> Option<TimeSentence> {
     let time = found.time.as_ref().filter(|_| found.main().count == Count::Instructions)?;
     let (first, second) = found.main().totals;
-    let counted = second / first.max(1.0);
+    Some(time_sentence(time, second / first.max(1.0)))
+}
+
+/// Writes the sentence about these times, if the instructions have this ratio.
+fn time_sentence(time: &Time, counted: f64) -> TimeSentence {
     let text = |value: f64| quantity(value, &Unit::Nanoseconds);
     let medians = format!("{} → {}", text(time.medians.0), text(time.medians.1));
     let Some(effect) = &time.effect else {
         let text = format!("Processor time is {medians}, of too few launches to say more.");
-        return Some(TimeSentence { text, contradicts: false });
+        return TimeSentence { text, contradicts: false };
     };
     let (low, high) = (effect.interval.low, effect.interval.high);
     let known = low > 1.0 || high < 1.0;
@@ -382,12 +387,32 @@ fn time(found: &Findings) -> Option<TimeSentence> {
         (true, false) => format!("Processor time agrees: {medians} ({between})."),
         (false, false) => format!("Processor time does not distinguish them: {medians} ({between})."),
     };
-    Some(TimeSentence { text, contradicts })
+    TimeSentence { text, contradicts }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_about_time_follows_from_times_and_instructions() {
+        let said = |blocks: u32, factor: f64, counted: f64| {
+            let each = |factor: f64| -> Vec<f64> {
+                let swing = |block: u32| if block.is_multiple_of(2) { 1.01 } else { 1.0 / 1.01 };
+                (0..blocks).map(|block| 1e6 * factor * swing(block)).collect()
+            };
+            let steady = vec![1e6; blocks as usize];
+            let sentence = time_sentence(&Time::of(&[steady, each(factor)]).expect("times"), counted);
+            (sentence.text, sentence.contradicts)
+        };
+        let is = |(text, contradicts): &(String, bool), begins: &str, warns: bool| {
+            assert!(text.starts_with(begins) && *contradicts == warns, "{text}");
+        };
+        is(&said(1, 1.5, 1.5), "Processor time is 1.00 ms → ", false);
+        is(&said(8, 1.5, 1.5), "Processor time agrees: 1.00 ms → ", false);
+        is(&said(16, 1.0, 1.001), "Processor time does not distinguish them: 1.00 ms → ", false);
+        is(&said(16, 1.5, 1.0), "processor time does not follow the instructions: 1.00 ms → ", true);
+    }
 
     #[test]
     fn a_part_that_is_far_more_than_its_row_is_named_with_one_that_makes_up_for_it() {
