@@ -17,8 +17,15 @@ const ROUNDS: usize = 5;
 const FILES: usize = 100;
 
 /// The words with which the definition of a constant begins.
-const CONSTANTS: [&str; 6] =
-    ["const ", "static const ", "constexpr ", "static constexpr ", "pub const ", "enum "];
+const CONSTANTS: [&str; 7] = [
+    "const ",
+    "static const ",
+    "constexpr ",
+    "static constexpr ",
+    "pub const ",
+    "pub(crate) const ",
+    "enum ",
+];
 
 /// The definitions that the parts of a source difference change, and the lines that use them.
 pub struct Definitions<'a> {
@@ -35,9 +42,14 @@ impl<'a> Definitions<'a> {
         let mut names: SortedMap<String, HunkIndices> = SortedMap::new();
         for (index, hunk) in hunks.iter().enumerate() {
             for (side, path, (first, last)) in hunk.places_by_side() {
-                let all = sources(side, path).map(|text| macros(&text)).unwrap_or_default();
-                for changed in all.into_iter().filter(|one| one.lines.0 <= last && first <= one.lines.1) {
-                    names.entry(changed.name).or_default().insert(index);
+                let text = sources(side, path).unwrap_or_default();
+                let of_macros = macros(&text).into_iter().map(|one| (one.name, one.lines));
+                let of_blocks =
+                    constants_in_blocks(&text).into_iter().map(|(name, line)| (name, (line, line)));
+                for (name, lines) in of_macros.chain(of_blocks) {
+                    if lines.0 <= last && first <= lines.1 {
+                        names.entry(name).or_default().insert(index);
+                    }
                 }
             }
             for name in hunk.changed_lines().flat_map(constants) {
@@ -136,6 +148,29 @@ fn constants(line: &str) -> Vec<String> {
     assigned.filter_map(name).collect()
 }
 
+/// The constants that are defined in blocks of several lines, each with its line: Go's `const (`, and `enum {` of C.
+fn constants_in_blocks(text: &str) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut end = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        match end {
+            None if line == "const (" => end = Some(')'),
+            None if ["enum ", "typedef enum "].iter().any(|word| line.starts_with(word)) => {
+                end = (line.contains('{') && !line.contains('}')).then_some('}');
+            }
+            None => {}
+            Some(last) if line.starts_with(last) => end = None,
+            Some(')') => found.extend(identifiers(line).next().map(|name| (name.to_owned(), number))),
+            Some(_) => {
+                let names = line.split(',').filter_map(|part| identifiers(part).next());
+                found.extend(names.map(|name| (name.to_owned(), number)));
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +204,27 @@ mod tests {
         ] {
             assert_eq!(constants(line), names, "{line}");
         }
+    }
+
+    #[test]
+    fn constants_of_blocks_have_the_lines_on_which_they_are_defined() {
+        let go = "const (\n\tother = 3 // and more\n\n\t// Rounds.\n\trounds = 40\n\tfirst weekday = iota\n\tsecond\n)\nrest = 4\n";
+        let c = "typedef enum kind {\n  FEW = 3, MANY = 9,\n  ALL\n} kind;\nenum { ONE = 1 };\nint two;\n";
+        let known = |text: &str| {
+            let found = constants_in_blocks(text);
+            found.into_iter().map(|(name, line)| format!("{name} {line}")).collect::<Vec<_>>().join(", ")
+        };
+        let diff =
+            "diff --git a/a.go b/a.go\n--- a/a.go\n+++ b/a.go\n@@ -5 +5 @@\n-\trounds = 30\n+\trounds = 40\n";
+        let program = "for i := 0; i < rounds; i++ {\n\tx += other\n";
+        let sources = |_: usize, path: &str| match path {
+            "a.go" => Some(go.to_owned()),
+            _ => Some(program.to_owned()),
+        };
+        let mut definitions = Definitions::of(&parsed(diff), &sources, &|_| Vec::new());
+        let mut used = |line| Vec::from_iter(definitions.used_at(1, "/tree/b.go", line));
+        assert_eq!([used(1), used(2)], [vec![0], vec![]]);
+        assert_eq!(known(go), "other 2, rounds 5, first 6, second 7");
+        assert_eq!(known(c), "FEW 2, MANY 2, ALL 3");
     }
 }

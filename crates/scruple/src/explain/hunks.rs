@@ -157,9 +157,9 @@ impl Hunk {
         self.text.iter().filter_map(|line| line.strip_prefix(['+', '-']))
     }
 
-    /// Whether git says that the hunk is in this function.
+    /// Whether git says that the hunk is in this function. The line that it names may contain the function's body.
     fn is_in(&self, word: &str) -> bool {
-        holds(&self.context, word)
+        holds(self.context.split('{').next().unwrap_or_default(), word)
     }
 
     fn mentions(&self, word: &str) -> bool {
@@ -415,6 +415,8 @@ pub(super) mod tests {
             ("src/hash.c:41-42".to_owned(), "src/hash.c:53".to_owned())
         );
         assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
+        let with_body = parse(&text.replace("int main(void)", "int main(void) { return hash(1); }"));
+        assert!(with_body[1].is_in("main") && !with_body[1].is_in("hash"));
         assert_eq!((hunks[0].old_lines, hunks[1].old_lines), (None, Some((50, 50))));
         assert_eq!(hunks[1].old_file, "src/hash.c");
     }
