@@ -1,5 +1,6 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
+use super::allocator::whole_contexts;
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
@@ -299,15 +300,18 @@ fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<Key
         true => 0,
         false => context.calls + context.recursive,
     };
-    for context in &first.contexts {
-        let sum = &mut sums[matched.of_first[context.function]];
-        sum.calls.0 += calls(first, context);
-        sum.own.0 += context.cost.of(count);
-    }
-    for context in &second.contexts {
-        let sum = &mut sums[matched.of_second[context.function]];
-        sum.calls.1 += calls(second, context);
-        sum.own.1 += context.cost.of(count);
+    for (side, (tree, keys)) in
+        [(first, &matched.of_first), (second, &matched.of_second)].into_iter().enumerate()
+    {
+        for (at, whole) in whole_contexts(tree).into_iter().enumerate() {
+            let sum = &mut sums[keys[tree.contexts[whole].function]];
+            let (of_calls, own) = match side {
+                0 => (&mut sum.calls.0, &mut sum.own.0),
+                _ => (&mut sum.calls.1, &mut sum.own.1),
+            };
+            *of_calls += if whole == at { calls(tree, &tree.contexts[at]) } else { 0 };
+            *own += tree.contexts[at].cost.of(count);
+        }
     }
     sums
 }
@@ -323,14 +327,18 @@ fn calls_by_caller([first, second]: [&Tree; 2], matched: &Matched) -> CallsByCal
             let sum = if is_first { &mut sum.0 } else { &mut sum.1 };
             *sum = sum.saturating_add(more);
         };
+        let whole = whole_contexts(tree);
+        let function = |at: usize| tree.contexts[whole[at]].function;
         // Where there are edges, they are all calls, and contexts show some of them again.
-        for context in tree.contexts.iter().filter(|_| tree.edges.is_empty()) {
+        let shown =
+            tree.contexts.iter().enumerate().filter(|(at, _)| tree.edges.is_empty() && whole[*at] == *at);
+        for (at, context) in shown {
             if let Some(above) = context.parent {
-                add(tree.contexts[above].function, context.function, context.calls);
+                add(function(above), function(at), context.calls);
             }
         }
-        for (from, to, more) in &tree.recursive {
-            add(tree.contexts[*from].function, tree.contexts[*to].function, *more);
+        for (from, to, more) in tree.recursive.iter().filter(|(_, to, _)| whole[*to] == *to) {
+            add(function(*from), function(*to), *more);
         }
         tree.edges.iter().for_each(|edge| add(edge.caller, edge.callee, edge.calls));
     }

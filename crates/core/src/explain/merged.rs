@@ -1,5 +1,6 @@
 //! Merges the contexts of two call trees that have the same key below the same parent into one tree.
 
+use super::allocator::whole_contexts;
 use super::{Count, Tree};
 use crate::number_map::NumberMap;
 use crate::sorting;
@@ -51,8 +52,15 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Merge
     let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
     let mut recursive: NumberMap<(u32, u32), f64> = NumberMap::default();
     for (side, tree) in trees.into_iter().enumerate() {
+        let whole = whole_contexts(tree);
         let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
         for (index, context) in tree.contexts.iter().enumerate() {
+            if whole[index] != index {
+                let at = place[whole[index]];
+                nodes[at as usize].sides[side].get_or_insert_default().own += context.cost.of(count) as f64;
+                place.push(at);
+                continue;
+            }
             let key = keys[side][context.function];
             // A merged tree has a single root, so other contexts without a parent go below it.
             let parent = context.parent.map_or(0, |parent| place[parent] as usize);
@@ -72,7 +80,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Merge
             sums.own += context.cost.of(count) as f64;
             place.push(at as u32);
         }
-        for (from, to, calls) in &tree.recursive {
+        for (from, to, calls) in tree.recursive.iter().filter(|(_, to, _)| whole[*to] == *to) {
             *recursive.entry((place[*to], place[*from])).or_default() += *calls as f64;
         }
     }

@@ -5,6 +5,7 @@
 //! calls others. The parts add up to the whole difference. A function whose machine code is the same in both programs
 //! cannot be the origin; its part is attributed to the nearest caller whose code changed.
 
+mod allocator;
 mod by_edges;
 mod by_function;
 mod context_differences;
@@ -15,6 +16,7 @@ mod names;
 mod noise;
 mod recursion;
 
+pub use allocator::is_entry_of_allocator;
 pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDifference, PartKind, explain};
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};

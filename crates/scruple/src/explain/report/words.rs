@@ -7,7 +7,8 @@ use crate::explain::findings::Findings;
 use crate::explain::times::Time;
 use crate::profile::read::KnownCallers;
 use scruple_core::explain::{
-    ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind, nameless,
+    ComparedProgram, Count, DifferencePart, Explanation, FunctionDifference, PartKind, is_entry_of_allocator,
+    nameless,
 };
 use scruple_core::unit::{Unit, change, change_between, exact, quantity, share, times};
 use scruple_measure::calltree::DEFINITION;
@@ -236,11 +237,23 @@ fn nothing(found: &Findings, explanation: &Explanation) -> String {
     }
 }
 
+/// The loader's function that the first call of each library function reaches, unless all are bound at the start.
+const BINDS: &str = "_dl_runtime_resolve";
+
+/// Whether a part is what the loader does to bind library functions at their first call.
+fn is_of_binding(part: &DifferencePart) -> bool {
+    part.callee.as_ref().is_some_and(|callee| callee.starts_with(BINDS)) && part.kind != PartKind::Replaced
+}
+
 /// Writes the largest part of a row as a clause. If that is far more than the row, the largest part that makes up for it
-/// follows.
+/// follows. What the loader does follows the code that is the reason.
 pub fn first(row: &FunctionDifference) -> Option<String> {
     let parts = row.reported();
     let most = parts.first()?;
+    let is_reason = |part: &&DifferencePart| !is_of_binding(part) && part.delta * most.delta > 0.0;
+    if let Some(reason) = parts.iter().find(is_reason).filter(|_| is_of_binding(most)) {
+        return Some(format!("{}, and {}", clause(row, reason), clause(row, most)));
+    }
     let is_opposite = |other: &&DifferencePart| other.delta * most.delta < 0.0;
     let opposite = parts.iter().find(is_opposite).filter(|_| most.delta.abs() > FAR_MORE * row.delta.abs());
     Some(match opposite {
@@ -263,7 +276,18 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
         true => format!("{} calls in both", count(a as f64)),
         false => format!("{} → {} calls", count(a as f64), count(b as f64)),
     };
+    if is_of_binding(part) && !is_itself {
+        let [before, after] = [part.calls.0, part.calls.1].map(|calls| count(calls as f64));
+        return format!(
+            "{site}the loader binds library functions at their first call, {before} → {after} times"
+        );
+    }
     match part.kind {
+        // Its code is the same: other sizes are requested, or in another order.
+        PartKind::Own if part.site.as_deref().is_some_and(is_entry_of_allocator) => {
+            let takes = if part.delta > 0.0 { "more" } else { "less" };
+            format!("each call of {} takes {takes}", part.site.as_deref().unwrap_or_default())
+        }
         PartKind::Own if part.site.is_some() => format!("{site}own code"),
         PartKind::Own => {
             let each = |own: u64, calls: u64| quantity(own as f64 / calls.max(1) as f64, &Unit::Count);
@@ -445,6 +469,25 @@ mod tests {
         );
         let alone = FunctionDifference { delta: 211_150.0, parts: vec![more], ..row };
         assert_eq!(first(&alone).as_deref(), Some("calls calloc 50 → 100 times, × 2.00"));
+        let binds = part(PartKind::New, "_dl_runtime_resolve_xsave", (0, 3), 1_885.0);
+        let forks = part(PartKind::New, "fork", (0, 1), 204.0);
+        let bound = FunctionDifference { delta: 2_089.0, parts: vec![binds.clone(), forks], ..alone.clone() };
+        let loader = "the loader binds library functions at their first call, 0 → 3 times";
+        let both = format!("calls fork, which it did not before, and {loader}");
+        assert_eq!(first(&bound), Some(both));
+        let bound = FunctionDifference { parts: vec![binds], ..bound };
+        assert_eq!(first(&bound).as_deref(), Some(loader));
+        let in_malloc = |delta| DifferencePart {
+            site: Some("malloc".to_owned()),
+            callee: None,
+            ..part(PartKind::Own, "", (9, 9), delta)
+        };
+        for (delta, said) in
+            [(8.0, "each call of malloc takes more"), (-8.0, "each call of malloc takes less")]
+        {
+            let bound = FunctionDifference { delta, parts: vec![in_malloc(delta)], ..bound.clone() };
+            assert_eq!(first(&bound).as_deref(), Some(said));
+        }
         let moved = part(PartKind::Calls, "main", (50, 50), 211_150.0);
         let alone = FunctionDifference { parts: vec![moved], ..alone };
         let said = "is called 50 times in both, at other places of the call tree";
