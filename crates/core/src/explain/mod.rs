@@ -21,7 +21,7 @@ pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDiff
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
 pub use names::{NameBracket, NestedLetter, group, is_allocator, is_library, nested, normal};
-pub use noise::mean_with_spread;
+pub use noise::{CANCELLED, mean_with_spread};
 pub use recursion::below_themselves;
 
 use crate::harmless_text::plain;

@@ -7,16 +7,22 @@ use std::collections::HashMap;
 /// exceeds the largest deviation of a few launches, and there are many rows.
 const FACTOR: f64 = 3.0;
 
+/// How many times as large as the difference between two totals of one program the variation of a function may be: the
+/// variations of functions can cancel out, but hardly to less than a thousandth.
+pub const CANCELLED: f64 = 1000.0;
+
 /// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without
 /// pairs. The spread is [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences
-/// `within` one program. A total is known to vary at least by `of_totals`. A row has the functions of the first pair's trees,
-/// or none if that pair lacks the row.
+/// `within` one program. A total is known to vary at least by `of_totals`; with a single pair nothing else is known, so
+/// that each row may vary by [`CANCELLED`] times as much. A row has the functions of the first pair's trees, or none if
+/// that pair lacks the row.
 pub fn mean_with_spread(
     pairs: Vec<Explanation>,
     within: &[Explanation],
     of_totals: f64,
 ) -> Option<Explanation> {
     let runs = pairs.len() as f64;
+    let of_rows = if pairs.len() == 1 && within.is_empty() { CANCELLED * of_totals } else { 0.0 };
     let mean = |of: fn(&Explanation) -> f64| pairs.iter().map(of).sum::<f64>() / runs;
     let totals = (mean(|one| one.totals.0), mean(|one| one.totals.1));
     type PartId = (String, String);
@@ -53,7 +59,7 @@ pub fn mean_with_spread(
         let most = deviations.fold(alone.get(&id).copied().unwrap_or(0.0), f64::max);
         // The variation of the total is known best, so for unchanged code a difference must also exceed that.
         let most = if row.same_code == Some(true) { most.max(whole) } else { most };
-        row.spread = FACTOR * most;
+        row.spread = FACTOR * most.max(of_rows);
         row
     };
     let mut explanation = Explanation {

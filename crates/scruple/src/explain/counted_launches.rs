@@ -110,8 +110,8 @@ pub fn gather(
     }
     files.iter().try_for_each(ProgramFile::require_same)?;
     name_stripped(&mut sides);
-    let totals_repeat = variation_of_totals == Some(0);
-    let script = script_of(&mut both, work, effort, [&sides[0][0], &sides[1][0]], totals_repeat, longest)?;
+    let one_is_enough = variation_of_totals.is_some() && sides[0].len() == 1;
+    let script = script_of(&mut both, work, effort, [&sides[0][0], &sides[1][0]], one_is_enough, longest)?;
     let script = script.and_then(|script| script.map_err(|why| remarks.push(why)).ok()).map(Box::new);
     let counter = both.counter();
     remarks.extend(remark_of(counter));
@@ -135,7 +135,7 @@ fn script_of(
     work: &Path,
     effort: &Effort,
     first_launches: [&Side; 2],
-    totals_repeat: bool,
+    one_is_enough: bool,
     longest: Duration,
 ) -> Result<Option<Result<GatheredLaunches, String>>, Fault> {
     let language = interpreters::common_language(first_launches);
@@ -149,7 +149,7 @@ fn script_of(
             interpreted::counted(language, job, commands, work, effort.strict)
         })
     };
-    interpreted::gather(names, language, totals_repeat, effort.runs as usize, &mut run).map(Some)
+    interpreted::gather(names, language, one_is_enough, effort.runs as usize, &mut run).map(Some)
 }
 
 /// Says how the runtime of a program works differently while it is counted.

@@ -70,6 +70,11 @@ const NAMELESS: f64 = 0.5;
 /// The share of code without names from which the report says how code gets names.
 const UNNAMED: f64 = 0.05;
 
+/// The least difference that a row must have to be shown.
+pub fn least_shown(explanation: &Explanation) -> f64 {
+    (explanation.gross() / 1000.0).max(0.5)
+}
+
 impl Findings {
     /// Explains the measurements. `sources` return the texts of source files as each side was built from them.
     pub fn of(names: [String; 2], gathered: &GatheredLaunches, sources: [&SourceText<'_>; 2]) -> Findings {
@@ -212,7 +217,7 @@ impl Findings {
         &self,
         explanation: &'a Explanation,
     ) -> impl Iterator<Item = &'a FunctionDifference> {
-        let least = (explanation.gross() / 1000.0).max(0.5);
+        let least = least_shown(explanation);
         let of_names = explanation.totals.0.max(explanation.totals.1) * OF_NAMES;
         let of_names = match explanation.count {
             Count::Instructions => of_names.max(INSTRUCTIONS_OF_NAMES),

@@ -20,19 +20,19 @@ use std::time::Duration;
 /// One launch of both programs, each of which counts itself.
 pub type RunBoth<'a> = dyn FnMut(Language) -> Result<[Result<ScriptCounts, String>; 2], Fault> + 'a;
 
-/// Counts both sides by functions of their language. Returns a sentence that says why, if nothing was counted. `repeats`
-/// says that all instructions of the interpreter were the same in two launches, so that one launch suffices for the
-/// counts of the script; otherwise there are `most` launches at most.
+/// Counts both sides by functions of their language. Returns a sentence that says why, if nothing was counted.
+/// `one_is_enough` says that the instructions of the interpreter repeated well enough in two launches, so that one launch
+/// suffices for the counts of the script; otherwise there are `most` launches at most.
 pub fn gather(
     names: [&str; 2],
     language: Language,
-    repeats: bool,
+    one_is_enough: bool,
     most: usize,
     run: &mut RunBoth<'_>,
 ) -> Result<Result<GatheredLaunches, String>, Fault> {
     let mut remarks = BTreeSet::new();
     let mut sides = [Vec::new(), Vec::new()];
-    while sides[0].is_empty() || !(repeats || variation::are_enough(&sides, most, 0)) {
+    while sides[0].is_empty() || !(one_is_enough || variation::are_enough(&sides, most, 0)) {
         for (which, counts) in run(language)?.into_iter().enumerate() {
             let name = names[which];
             let counts = match counts {

@@ -7,6 +7,7 @@ use super::variation;
 use crate::fault::Fault;
 use crate::inspect::calls::remark_of_orphans;
 use crate::progress::Progress;
+use scruple_core::explain::Count;
 use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::{Language, Side, SourceText};
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ impl RepeatedLaunches {
             if effort.once && launches.sides[0].len() == 1 {
                 launches.compare_totals(totals, both)?;
             }
-            if launches.are_enough(most) {
+            if launches.are_enough(effort) {
                 return Ok(launches);
             }
             let runs = launches.sides[0].len();
@@ -127,9 +128,15 @@ impl RepeatedLaunches {
         }
     }
 
-    fn are_enough(&self, most: usize) -> bool {
-        let repeat = self.variation_of_totals == Some(0);
-        repeat || variation::are_enough(&self.sides, most, self.variation_of_totals.unwrap_or(0))
+    fn are_enough(&self, effort: &Effort) -> bool {
+        let of_totals = self.variation_of_totals;
+        let one_is_enough = |of_totals| {
+            let firsts = [&self.sides[0][0], &self.sides[1][0]];
+            of_totals == 0
+                || effort.count == Count::Instructions && variation::one_is_enough(firsts, of_totals)
+        };
+        of_totals.is_some_and(one_is_enough)
+            || variation::are_enough(&self.sides, effort.runs as usize, of_totals.unwrap_or(0))
     }
 
     /// Sentences that the user should read.

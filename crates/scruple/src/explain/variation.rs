@@ -1,7 +1,7 @@
 //! How counts vary among launches of one program, and when there are enough launches.
 
 use super::pairing::Pairings;
-use scruple_core::explain::Count;
+use scruple_core::explain::{CANCELLED, Count};
 use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
 
@@ -67,6 +67,14 @@ pub fn are_enough(sides: &[Vec<Side>; 2], most: usize, of_totals: u64) -> bool {
             bytes.range.saturating_mul(far) <= bytes.difference.max(bytes.whole / OF_BYTES)
         });
     is_clear || nothing_can_exceed_its_spread(sides, of_totals)
+}
+
+/// Whether one launch of each program is enough, although the total of another one differed by `of_totals`: the programs
+/// differ by much more than any function can vary.
+pub fn one_is_enough([first, second]: [&Side; 2], of_totals: u64) -> bool {
+    let difference = first.tree.total(Count::Instructions).abs_diff(second.tree.total(Count::Instructions));
+    let far = CANCELLED * FAR[0] as f64;
+    !first.has_threads() && !second.has_threads() && of_totals as f64 * far <= difference as f64
 }
 
 /// Whether neither the total nor any row of a function can differ by more than its spread, however many runs follow.

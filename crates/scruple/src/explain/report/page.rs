@@ -248,7 +248,7 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
         note: format!(
             "A box is as wide as the differences in it and above it, increases (red) and decreases (green) added up; \
              the number is the increase less the decrease. Callers are below.{}",
-            if found.repeats { "" } else { " It shows the first launch of each; the tables show the means of all." }
+            if found.repeats || found.runs < 2 { "" } else { " It shows the first launch of each; the tables show the means of all." }
         ),
         label,
         drawn: Drawn::Flame(Flame { boxes }),

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::explain::code_view::CodeView;
-use crate::explain::findings::Findings;
+use crate::explain::findings::{Findings, least_shown};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Explanation, FunctionDifference};
@@ -149,8 +149,9 @@ fn more(all: usize, shown: usize, what: &str, out: &mut String) {
 
 fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize, out: &mut String) {
     let shown: Vec<&FunctionDifference> = found.shown_rows(explanation).take(rows).collect();
-    let grey: Vec<&FunctionDifference> =
-        explanation.rows.iter().filter(|row| row.is_within_spread()).take(GREY).collect();
+    let least = least_shown(explanation);
+    let varies = |row: &&FunctionDifference| row.is_within_spread() && row.delta.abs() >= least;
+    let grey: Vec<&FunctionDifference> = explanation.rows.iter().filter(varies).take(GREY).collect();
     if shown.is_empty() && grey.is_empty() {
         return;
     }

@@ -93,7 +93,12 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let what = found.word(explanation.count);
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
-        () if found.runs < 2 => "one launch of each".to_owned(),
+        () if found.runs < 2 => match found.variation_of_totals.filter(|most| *most > 0) {
+            Some(most) => {
+                format!("one launch of each; the total of another one differs by {}", count(most as f64))
+            }
+            None => "one launch of each".to_owned(),
+        },
         () if found.variation_of_totals == Some(0) && explanation.count == Count::Instructions => {
             "the total is the same in 2 launches of each".to_owned()
         }

@@ -55,6 +55,28 @@ fn two_runs_are_enough_if_counts_vary_by_much_less_than_the_programs_differ() {
 }
 
 #[test]
+fn one_run_is_enough_if_the_programs_differ_by_much_more_than_any_function_can_vary() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    build(&place, "old", &random(1_000_000, 1));
+    build(&place, "new", &random(40_000_000, 1));
+    let answer = explain(&place, &["./old", "./new"]);
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/runs"), 1, "{}", answer.exchange());
+    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
+    let (function, kind, delta) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("main", "own"), "{}", answer.exchange());
+    assert!(delta > 100_000_000.0, "{delta}: {}", answer.exchange());
+    let sentences = at(&page, "/explain/sentences").to_string();
+    assert!(sentences.contains("one launch of each; the total of another one differs by"), "{sentences}");
+    // What differs by chance is less than a function can vary.
+    let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+    assert!(rows.iter().all(|row| row["within_spread"] == true || row["function"] == "main"), "{rows:?}");
+}
+
+#[test]
 fn programs_that_vary_by_more_than_they_differ_have_no_row() {
     if !has_valgrind() {
         return;
