@@ -2,7 +2,7 @@
 //! different data.
 
 use super::demangle::demangle;
-use super::machine_code::Fnv;
+use super::fnv::Fnv;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
 use scruple_core::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};

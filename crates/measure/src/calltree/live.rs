@@ -2,36 +2,13 @@
 
 use super::demangle::demangle;
 use super::merged_profiles::Side;
-use super::profile::{End, Profile, ProfileContext, ProfileFunction, Profiles};
+use super::profile::{End, LiveBlocks, Profile, ProfileContext, ProfileFunction, Profiles};
 use super::symbols::Symbols;
 use crate::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
 };
 use scruple_core::explain::{self, is_allocator};
 use std::collections::HashMap;
-
-/// The live blocks of a process.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LiveBlocks {
-    /// For some contexts, by index: the blocks that were live at the peak, and at the end.
-    pub contexts: HashMap<usize, (MemoryBlocks, MemoryBlocks)>,
-    /// For some contexts, by index: the file and the address after the call that led to the context.
-    pub calls: HashMap<usize, (Option<String>, u64)>,
-    /// All blocks at the peak.
-    pub peak: MemoryBlocks,
-    /// The number of instructions that were executed until the peak.
-    pub peak_at: u64,
-    /// All blocks at the end.
-    pub end: MemoryBlocks,
-    /// The blocks with which a forked process began.
-    pub inherited: MemoryBlocks,
-    /// The number of blocks that were given out again although no known function had freed them.
-    pub reused: u64,
-    /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
-    pub unseen: u64,
-    /// Executed instructions, and the most live bytes in an interval around them.
-    pub course: Vec<(u64, u64)>,
-}
 
 impl Profiles {
     /// The allocation sites of each process that allocated or freed anything; empty if they were not counted.

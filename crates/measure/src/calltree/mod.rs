@@ -13,6 +13,7 @@ mod debug_file;
 mod demangle;
 mod error;
 mod flat;
+mod fnv;
 mod functions_without_symbol;
 mod go_names;
 mod haskell;
@@ -20,6 +21,7 @@ mod initial_data;
 mod install;
 mod instrument;
 mod interpreted;
+mod kept_code;
 mod live;
 mod machine_code;
 mod merged_profiles;
@@ -45,12 +47,11 @@ pub use initial_data::Data;
 pub use install::Tool;
 pub use instrument::Trees;
 pub use interpreted::{Language, ScriptCounts, ScriptSession};
-pub use live::LiveBlocks;
 pub use machine_code::MachineCode;
 pub use merged_profiles::{Side, without_version};
 pub use profile::{
-    Calls, End, FunctionTotals, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction,
-    Profiles, RecursiveCalls, SeenEffect,
+    Calls, End, FunctionTotals, HeapCounts, InstructionRun, LiveBlocks, Profile, ProfileContext,
+    ProfileFunction, Profiles, RecursiveCalls, SeenEffect,
 };
 pub use session::{CalltreeSession, CountDetail, LaunchCounts, Settings};
 pub use sources::{SourceAmount, SourceCosts};

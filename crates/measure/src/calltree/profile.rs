@@ -1,6 +1,6 @@
 //! The data that the tool writes: profiles of processes, contexts, functions and runs of instructions.
 
-use super::live::LiveBlocks;
+use crate::allocation_sites::MemoryBlocks;
 use scruple_core::explain::below_themselves;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -89,6 +89,29 @@ pub struct Profile {
     /// The live blocks, if they were counted in place of instructions. Then there are only the contexts that lead to
     /// allocations, and a function has one for each place from which it is called.
     pub live: Option<LiveBlocks>,
+}
+
+/// The live blocks of a process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveBlocks {
+    /// For some contexts, by index: the blocks that were live at the peak, and at the end.
+    pub contexts: HashMap<usize, (MemoryBlocks, MemoryBlocks)>,
+    /// For some contexts, by index: the file and the address after the call that led to the context.
+    pub calls: HashMap<usize, (Option<String>, u64)>,
+    /// All blocks at the peak.
+    pub peak: MemoryBlocks,
+    /// The number of instructions that were executed until the peak.
+    pub peak_at: u64,
+    /// All blocks at the end.
+    pub end: MemoryBlocks,
+    /// The blocks with which a forked process began.
+    pub inherited: MemoryBlocks,
+    /// The number of blocks that were given out again although no known function had freed them.
+    pub reused: u64,
+    /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
+    pub unseen: u64,
+    /// Executed instructions, and the most live bytes in an interval around them.
+    pub course: Vec<(u64, u64)>,
 }
 
 /// Why a part ends.

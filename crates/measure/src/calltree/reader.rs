@@ -3,10 +3,9 @@
 mod live;
 
 use super::error::CalltreeError;
-use super::live::LiveBlocks;
 use super::profile::{
-    End, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, Profiles, RecursiveCalls,
-    SeenEffect,
+    End, HeapCounts, InstructionRun, LiveBlocks, Profile, ProfileContext, ProfileFunction, Profiles,
+    RecursiveCalls, SeenEffect,
 };
 use scruple_core::sorting;
 use std::collections::HashMap;

@@ -6,7 +6,6 @@
 use scruple_core::sorting;
 use std::collections::HashMap;
 
-use super::sites::{MOST_PIECES, PIECE, SiteSampling};
 use super::{
     AllocationCounts, HeapError, LiveBytes, LiveMemory, Process, ProcessOrigin, Totals, TreePeak,
     UnrecordedProgram,
@@ -29,6 +28,30 @@ const KIND_PROCESS: u32 = 1;
 const KIND_THREADS: u32 = 2;
 const ORIGIN_FORK: u32 = 2;
 const FLAG_FOREIGN_MALLOC: u32 = 1;
+
+/// The extension of the records' file (`NAME_OF_RECORDS` of layout.h).
+pub(super) const RECORDS: &str = "site";
+/// The size in bytes of a piece of the records' file.
+pub(super) const PIECE: u32 = 128 * 1024;
+/// The largest number of pieces that the library may claim: 16 GiB.
+pub(super) const MOST_PIECES: u32 = 131_072;
+
+/// Which allocations are recorded with their stacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteSampling {
+    /// The mean number of requested bytes from one recorded allocation to the next. With 1, every allocation is
+    /// recorded.
+    pub mean: u64,
+    /// The start of the random numbers. A program that runs alike twice is sampled alike with the same seed.
+    pub seed: u64,
+}
+
+impl SiteSampling {
+    /// One sample in 512 KiB: hardly any cost for most programs.
+    pub const USUAL: SiteSampling = SiteSampling { mean: 512 * 1024, seed: 1 };
+    /// Every allocation.
+    pub const EVERY: SiteSampling = SiteSampling { mean: 1, seed: 1 };
+}
 
 /// The first unit of a new data file: the header.
 pub(super) fn header(mode: LiveBytes, unit: u32, sampling: Option<SiteSampling>) -> Vec<u8> {

@@ -36,11 +36,11 @@ pub(crate) mod system;
 mod totals;
 
 pub use error::HeapError;
+pub use format::SiteSampling;
 pub use instrument::{HeapInstrument, REQUESTED_KEYS};
 pub use measurable::{Unmeasurable, measurable};
 pub use session::{DATA_VARIABLE, HeapSession};
 pub use site_recorder::{RecordedSites, SiteRecorder};
-pub use sites::SiteSampling;
 pub use totals::{AllocationCounts, LiveMemory, Process, ProcessOrigin, Totals, TreePeak, UnrecordedProgram};
 
 /// What is recorded besides calls and requested bytes. Each mode has its own library, so that no mode pays for

@@ -10,8 +10,9 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::sites::{self, SiteSampling};
-use super::{HeapError, LiveBytes, Totals, format, measurable, system};
+use super::format::{self, SiteSampling};
+use super::{HeapError, LiveBytes, Totals, measurable, sites, system};
+use crate::allocation_sites::HeapSites;
 use crate::embedded::EmbeddedGroup;
 
 /// The variable with which the library finds the data file.
@@ -83,7 +84,7 @@ impl HeapSession {
         let mut session =
             HeapSession { peak, unit, library: place_library(&dir, code)?, data, data_path, records: None };
         if sampling.is_some() {
-            let path = session.data_path.with_extension(sites::NAME);
+            let path = session.data_path.with_extension(format::RECORDS);
             let file = create_new(&path, 0o600);
             let file = file.map_err(|source| HeapError::Folder { path: path.clone(), source })?;
             session.records = Some((file, path));
@@ -129,20 +130,21 @@ impl HeapSession {
     }
 
     /// The first bytes of the data file.
-    pub(super) fn header(&self) -> Result<Vec<u8>, HeapError> {
+    fn header(&self) -> Result<Vec<u8>, HeapError> {
         let damaged = |source| HeapError::Read { path: self.data_path.clone(), source };
         let length = self.data.metadata().map_err(damaged)?.len();
         self.bytes(length.min(format::HEADER as u64)).map_err(damaged)
     }
 
-    /// The records' file and its path, if the session records sites.
-    pub(super) fn records(&self) -> Option<(&File, &Path)> {
-        self.records.as_ref().map(|(file, path)| (file, path.as_path()))
-    }
-
-    /// The content of the library.
-    pub(super) fn library_file(&self) -> &'static [u8] {
-        library(self.peak, self.records.is_some())
+    /// The allocation sites of each process, in the order of [`Totals::processes`], which [`HeapSession::read`] of the
+    /// same moment gave. Fails if the session records none. Files must still be those that the program loaded.
+    pub fn read_sites(&self, totals: &Totals) -> Result<Vec<HeapSites>, HeapError> {
+        let Some((records, path)) = &self.records else {
+            return Err(HeapError::Damaged("no allocation sites were recorded"));
+        };
+        let header = self.header()?;
+        sites::read(records, &header, totals, library(self.peak, true))
+            .map_err(|source| HeapError::Read { path: path.to_owned(), source })
     }
 
     fn bytes(&self, length: u64) -> io::Result<Vec<u8>> {

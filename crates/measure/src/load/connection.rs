@@ -1,11 +1,11 @@
 //! One connection of the generator: its socket, its TLS layer, and the requests in flight on it.
 
 use super::clock::{Interest, Poller};
+use super::exchange::Exchange;
 use super::failure::Failure;
 use super::http1;
 use super::http2::Http2;
 use super::socket::{self, Connecting};
-use super::thread_record::Exchange;
 use super::tls::Tls;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,14 +1,11 @@
 //! Distributions of latencies, and their exchange formats.
 
-use super::latency_counts::{bucket, occupied, place};
+use super::latency_buckets::{LONGEST, bucket, occupied, place};
 use hdrhistogram::Histogram;
 use scruple_core::number_map::NumberMap;
 use scruple_core::sorting::SortedMap;
 use std::fmt::Write;
 use std::ops::AddAssign;
-
-/// The largest latency in nanoseconds that is distinguished from larger ones: an hour.
-pub(super) const LONGEST: u64 = 3_600_000_000_000;
 
 /// A distribution whose memory grows only with its content. Like the others it has three significant digits.
 /// Recording a latency takes about 10 ns.
@@ -61,7 +58,7 @@ impl Latencies {
         let end = all.iter().filter_map(|one| one.max()).max().map_or(0, |max| place(max) + 1);
         let mut counts = vec![0; end];
         all.iter().flat_map(|one| &one.0).for_each(|(value, count)| counts[place(*value)] += count);
-        occupied(&counts)
+        Latencies(occupied(&counts))
     }
 
     /// The buckets in increasing order.

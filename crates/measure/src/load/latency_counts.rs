@@ -1,15 +1,7 @@
 //! Counts of latencies while a load runs: recorded in a few nanoseconds, and read out only where there are any.
 
-use super::latencies::{LONGEST, Latencies};
-
-/// The number of significant binary digits of a bucket, which give three decimal ones.
-const DIGITS: u32 = 11;
-
-/// The number of the first buckets, which hold one value each.
-const SINGLE: usize = 1 << DIGITS;
-
-/// The counts that are examined at once for a latency.
-const STRIDE: usize = 64;
+use super::latencies::Latencies;
+use super::latency_buckets::{LONGEST, occupied, place};
 
 /// The number of latencies in each bucket. The buckets are those of [`Latencies`].
 #[derive(Clone, Debug)]
@@ -36,53 +28,13 @@ impl LatencyCounts {
 
     /// The distribution so far.
     pub(crate) fn latencies(&self) -> Latencies {
-        occupied(&self.counts[..self.used])
+        Latencies::of_buckets(occupied(&self.counts[..self.used]))
     }
-}
-
-/// The distribution with these counts, each in the place of its bucket.
-pub(super) fn occupied<C: Copy + Default + Into<u64> + PartialEq>(counts: &[C]) -> Latencies {
-    let none = C::default();
-    let mut buckets = Vec::new();
-    for (stride, counts) in counts.chunks(STRIDE).enumerate() {
-        if counts.iter().all(|count| *count == none) {
-            continue;
-        }
-        let occupied = counts.iter().enumerate().filter(|(_, count)| **count != none);
-        buckets.extend(occupied.map(|(at, count)| (highest(stride * STRIDE + at), (*count).into())));
-    }
-    Latencies::of_buckets(buckets)
-}
-
-/// The number of binary digits of a value that its bucket drops.
-#[inline]
-fn dropped(value: u64) -> u32 {
-    (u64::BITS - value.leading_zeros()).saturating_sub(DIGITS)
-}
-
-/// The lowest and the highest value of the bucket of a value.
-#[inline]
-pub(super) fn bucket(value: u64) -> (u64, u64) {
-    let others = (1 << dropped(value)) - 1;
-    (value & !others, value | others)
-}
-
-/// The place of the bucket of a value.
-#[inline]
-pub(super) fn place(value: u64) -> usize {
-    let dropped = dropped(value);
-    // Each further power of two has half as many buckets as there are single values.
-    (value >> dropped) as usize + dropped as usize * (SINGLE / 2)
-}
-
-/// The highest value of the bucket at a place.
-fn highest(place: usize) -> u64 {
-    let dropped = (place / (SINGLE / 2)).saturating_sub(1);
-    (((place - dropped * (SINGLE / 2)) as u64 + 1) << dropped) - 1
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::latency_buckets::{bucket, highest};
     use super::*;
     use hdrhistogram::Histogram;
 

@@ -1,6 +1,6 @@
 //! Plans, which say how a server is loaded.
 
-use super::request::Request;
+use super::request::{Request, RequestOrder};
 use super::request_sink::RequestReceiver;
 use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
@@ -80,17 +80,6 @@ impl GeneratorThreads {
     pub fn are_well_placed(&self) -> bool {
         self.priority || !self.cores.is_empty()
     }
-}
-
-/// How the next request is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RequestOrder {
-    /// At random, with the probabilities of the weights.
-    #[default]
-    Weighted,
-    /// In turn, and from the first again after the last. Each thread counts separately.
-    InTurn,
 }
 
 /// A row of a report.

@@ -29,6 +29,17 @@ pub struct Request {
     pub keep: bool,
 }
 
+/// How the next request is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequestOrder {
+    /// At random, with the probabilities of the weights.
+    #[default]
+    Weighted,
+    /// In turn, and from the first again after the last. Each thread counts separately.
+    InTurn,
+}
+
 /// The check of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,7 +1,7 @@
 //! Passes every single request on to a consumer, such as a file.
 
+use super::exchange::Exchange;
 use super::failure::Failure;
-use super::thread_record::Exchange;
 use std::sync::mpsc::Sender;
 
 /// The record of one request. Times are in nanoseconds since the start of the turn; negative in a warm-up before it.

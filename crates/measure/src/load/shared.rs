@@ -6,6 +6,7 @@ use super::http2;
 use super::plan::Plan;
 use super::request::Request;
 use super::target::{Address, Protocol, Target};
+use super::thread_record::LIVE_BOUNDS;
 use super::tls::TlsSetup;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -120,35 +121,6 @@ pub(crate) struct LiveFigures {
     pub(crate) sum: AtomicU64,
     pub(crate) failures: [AtomicU64; Failure::ALL.len()],
 }
-
-/// The bounds of the live histogram of responses, in nanoseconds.
-pub const LIVE_BOUNDS: [u64; 20] = {
-    let us = 1_000;
-    let ms = 1_000 * us;
-    let s = 1_000 * ms;
-    [
-        100 * us,
-        250 * us,
-        500 * us,
-        ms,
-        2_500 * us,
-        5 * ms,
-        7_500 * us,
-        10 * ms,
-        25 * ms,
-        50 * ms,
-        75 * ms,
-        100 * ms,
-        250 * ms,
-        500 * ms,
-        750 * ms,
-        s,
-        2_500 * ms,
-        5 * s,
-        10 * s,
-        60 * s,
-    ]
-};
 
 impl LiveFigures {
     fn clear(&self) {

@@ -1,35 +1,16 @@
 //! The record of one generator thread. Recording allocates no memory, except when the distribution of a row grows.
 
+use super::exchange::Exchange;
 use super::failure::{Failure, Failures};
 use super::generator_delays::DelayedRecord;
 use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::Request;
-use super::shared::LIVE_BOUNDS;
 use super::stalls::{Arrival, StallDetector};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// A request in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exchange {
-    pub(crate) request: u32,
-    pub(crate) part: u16,
-    pub(crate) intended: u64,
-    pub(crate) sent: u64,
-    /// How much of the time from due to sent the generator itself was late.
-    pub(crate) late: u64,
-    /// How much of the response may be due to lateness: its own, or that of requests in flight at the same time, for
-    /// which it may have to wait.
-    pub(crate) carried: u64,
-    /// The index of the user who sent it, or [`NOBODY`].
-    pub(crate) user: u32,
-}
-
-/// The value of `user` for requests that belong to no session.
-pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// When a slow request was due, sent and done, in nanoseconds since the first request was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -43,6 +24,35 @@ pub struct SlowRequest {
     /// When the request was done.
     pub done: u64,
 }
+
+/// The bounds of the live histogram of responses, in nanoseconds.
+pub const LIVE_BOUNDS: [u64; 20] = {
+    let us = 1_000;
+    let ms = 1_000 * us;
+    let s = 1_000 * ms;
+    [
+        100 * us,
+        250 * us,
+        500 * us,
+        ms,
+        2_500 * us,
+        5 * ms,
+        7_500 * us,
+        10 * ms,
+        25 * ms,
+        50 * ms,
+        75 * ms,
+        100 * ms,
+        250 * ms,
+        500 * ms,
+        750 * ms,
+        s,
+        2_500 * ms,
+        5 * s,
+        10 * s,
+        60 * s,
+    ]
+};
 
 /// The number of slowest requests that each thread keeps.
 const SLOWEST: usize = 1024;
@@ -367,6 +377,7 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exchange::NOBODY;
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 //! them.
 
 use super::ALL;
+use super::agent_records::NOT_FOLLOWED_FILE;
 use crate::embedded::{Embedded, embedded};
 use crate::user_folder::temporary_files;
 use std::ffi::OsString;
@@ -45,9 +46,6 @@ impl Mark {
     }
 }
 
-/// The file in which the agent counts the programs that it could not follow: a number of 8 bytes.
-pub(super) const NOT_FOLLOWED: &str = "not-followed";
-
 const PREFIX: &str = "scruple-runtimes-";
 const LOCK: &str = "in-use";
 
@@ -87,7 +85,7 @@ impl AgentFolder {
         lock.try_lock()?;
         let place = AgentFolder { folder, _lock: lock };
         fs::write(place.library(), LIBRARY.content())?;
-        fs::write(place.folder.join(NOT_FOLLOWED), [0; 8])?;
+        fs::write(place.folder.join(NOT_FOLLOWED_FILE), [0; 8])?;
         for (name, text) in ALL.into_iter().filter_map(|runtime| runtime.adapter().hook) {
             // R does not say in which file its profile is. The folder's name has no quotes, see above.
             fs::write(place.folder.join(name), text.replace("@FOLDER@", &place.folder.to_string_lossy()))?;

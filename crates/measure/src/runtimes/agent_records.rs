@@ -2,10 +2,12 @@
 //! answers.
 
 use super::Runtime;
-use super::agent_folder::NOT_FOLLOWED;
 use scruple_core::sorting;
 use std::fs;
 use std::path::Path;
+
+/// The file in which the agent counts the programs that it could not follow: a number of 8 bytes.
+pub(super) const NOT_FOLLOWED_FILE: &str = "not-followed";
 
 /// The size of a record in bytes, as in agent.h.
 const SIZE: usize = 8192;
@@ -149,7 +151,7 @@ pub(super) fn take(folder: &Path) -> AgentOutput {
         }
         let _ = fs::remove_file(&path);
     }
-    let path = folder.join(NOT_FOLLOWED);
+    let path = folder.join(NOT_FOLLOWED_FILE);
     let count = fs::read(&path).ok().and_then(|data| data.try_into().ok());
     left.not_followed = count.map_or(0, u64::from_ne_bytes);
     if left.not_followed > 0 {

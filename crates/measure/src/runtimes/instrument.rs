@@ -14,6 +14,11 @@ use crate::program::{FileKind, Program};
 use scruple_core::sample::Reading;
 use std::ffi::OsString;
 
+/// The instruments for language runtimes: a single one recognises all runtimes.
+pub fn all() -> Vec<Box<dyn Instrument>> {
+    vec![Box::new(Runtimes::new())]
+}
+
 /// Queries the language runtimes in the processes of a launch.
 #[derive(Debug, Default)]
 pub struct Runtimes {

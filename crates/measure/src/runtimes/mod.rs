@@ -37,10 +37,8 @@ mod wrappers;
 pub(crate) use executed_programs::ProgramFiles;
 pub use executed_programs::TreePrograms;
 pub use figures::{COMMON, LIVE, LIVE_AT_MOST, Merge, RuntimeFigure, RuntimeReport, WITHOUT, recognised};
-pub use instrument::Runtimes;
+pub use instrument::{Runtimes, all};
 pub use recognise::{Recognised, executed_by, recognise};
-
-use crate::instrument::Instrument;
 
 /// Declares the runtimes in the order of the agent's numbers (`agent.h`), with the adapter that each runtime's file
 /// defines.
@@ -106,9 +104,4 @@ runtimes! {
     Mono = recognised_only::MONO_VM,
     /// .NET.
     Dotnet = recognised_only::DOTNET_VM,
-}
-
-/// The instruments for language runtimes: a single one recognises all runtimes.
-pub fn all() -> Vec<Box<dyn Instrument>> {
-    vec![Box::new(Runtimes::new())]
 }

@@ -7,8 +7,8 @@ mod registers;
 mod replay;
 mod stack;
 
-use super::format::{long, word};
-use super::{HeapError, Process, Totals};
+use super::format::{MOST_PIECES, PIECE, long, word};
+use super::{Process, Totals};
 use crate::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex};
 use crate::calltree::Symbols;
 use code_map::{CodeMap, FileAddress, Files};
@@ -22,28 +22,6 @@ use stack::{ActiveFunctions, RecordedStack};
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-
-pub(super) use records::{MOST_PIECES, PIECE};
-
-/// The extension of the records' file (`NAME_OF_RECORDS` of layout.h).
-pub(super) const NAME: &str = "site";
-
-/// Which allocations are recorded with their stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SiteSampling {
-    /// The mean number of requested bytes from one recorded allocation to the next. With 1, every allocation is
-    /// recorded.
-    pub mean: u64,
-    /// The start of the random numbers. A program that runs alike twice is sampled alike with the same seed.
-    pub seed: u64,
-}
-
-impl SiteSampling {
-    /// One sample in 512 KiB: hardly any cost for most programs.
-    pub const USUAL: SiteSampling = SiteSampling { mean: 512 * 1024, seed: 1 };
-    /// Every allocation.
-    pub const EVERY: SiteSampling = SiteSampling { mean: 1, seed: 1 };
-}
 
 /// The figures of the data file's header about recording.
 struct RecordingFigures {
@@ -276,21 +254,6 @@ impl ProcessSites {
                 .map(|(why, samples)| format!("the outer callers of {samples} recorded allocations: {why}")),
         );
         sites
-    }
-}
-
-impl super::HeapSession {
-    /// The allocation sites of each process, in the order of [`Totals::processes`], which [`HeapSession::read`] of the
-    /// same moment gave. Fails if the session records none. Files must still be those that the program loaded.
-    ///
-    /// [`HeapSession::read`]: super::HeapSession::read
-    pub fn read_sites(&self, totals: &Totals) -> Result<Vec<HeapSites>, HeapError> {
-        let Some((records, path)) = self.records() else {
-            return Err(HeapError::Damaged("no allocation sites were recorded"));
-        };
-        let header = self.header()?;
-        read(records, &header, totals, self.library_file())
-            .map_err(|source| HeapError::Read { path: path.to_owned(), source })
     }
 }
 

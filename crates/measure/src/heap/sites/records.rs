@@ -6,11 +6,6 @@
 use super::registers::RECORDED;
 use crate::heap::format::{long, word};
 
-/// The size of a piece in bytes.
-pub(in crate::heap) const PIECE: u32 = 128 * 1024;
-/// The largest number of pieces that the library may claim: 16 GiB.
-pub(in crate::heap) const MOST_PIECES: u32 = 131_072;
-
 const KIND_PIECE: u32 = 1;
 const HEAD: usize = 32;
 const SAMPLE: usize = 48 + 8 * RECORDED;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used)]
 
 use super::*;
+use crate::heap::SiteSampling;
 use scruple_fuzz::Corpus;
 
 const REGISTERS: usize = registers::RECORDED;

@@ -1,6 +1,7 @@
 //! Chooses which of the plan's requests is sent next, if no user determines it.
 
-use super::super::plan::{Plan, RequestOrder};
+use super::super::plan::Plan;
+use super::super::request::RequestOrder;
 use scruple_core::stats::rng::Pcg;
 
 pub(super) struct Choice {

@@ -15,6 +15,7 @@ mod users;
 
 use super::clock;
 use super::connection::ConnectionState;
+use super::exchange::{Exchange, NOBODY};
 use super::failure::Failure;
 use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
@@ -23,7 +24,7 @@ use super::request_sink::RequestSink;
 use super::send_times::{RateCourse, SendSchedule, Share};
 use super::shared::{Ended, LiveFigures, LoadShared};
 use super::stalls::Arrival;
-use super::thread_record::{Exchange, NOBODY, Recorder};
+use super::thread_record::Recorder;
 use choice::Choice;
 use connections::Connections;
 use poll_or_sleep::PollOrSleep;

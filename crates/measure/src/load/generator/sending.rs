@@ -1,10 +1,10 @@
 //! Sends requests, and chooses which request is sent.
 
 use super::super::clock;
+use super::super::exchange::{Exchange, NOBODY};
 use super::super::failure::Failure;
 use super::super::http2;
 use super::super::request::Request;
-use super::super::thread_record::{Exchange, NOBODY};
 use super::{DueRequest, Generator};
 
 impl Generator {

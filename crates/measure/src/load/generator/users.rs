@@ -3,12 +3,11 @@
 //! A user's first request is due when the session starts, and each further one when the previous answer has arrived
 //! and the think time is over. Requests of users wait for connections in the same queue as other requests.
 
+use super::super::exchange::Exchange;
 use super::super::failure::Failure;
-use super::super::plan::RequestOrder;
-use super::super::request::Request;
+use super::super::request::{Request, RequestOrder};
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
-use super::super::thread_record::Exchange;
 use super::DueRequest;
 use scruple_core::stats::rng::Pcg;
 use std::cmp::Reverse;

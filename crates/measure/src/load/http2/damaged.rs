@@ -1,7 +1,7 @@
 //! Tests that damaged answers give an error or what was read, however the bytes are divided.
 
 use super::*;
-use crate::load::thread_record::NOBODY;
+use crate::load::exchange::NOBODY;
 use scruple_fuzz::Corpus;
 
 #[test]

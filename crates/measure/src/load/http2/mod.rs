@@ -9,10 +9,10 @@ mod frame;
 mod hpack;
 mod stream;
 
+use super::exchange::Exchange;
 use super::failure::Failure;
 use super::request::{Failed, Request};
 use super::target::Target;
-use super::thread_record::Exchange;
 use frame::Frame;
 use hpack::{Decoder, Encoder, PreparedField};
 use std::sync::Arc;

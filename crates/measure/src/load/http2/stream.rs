@@ -1,7 +1,7 @@
 //! One stream of HTTP/2: a request in flight and its answer.
 
+use super::super::exchange::Exchange;
 use super::super::failure::Failure;
-use super::super::thread_record::Exchange;
 use super::{Encoded, Fields, FinishedRequest, KEPT, frame};
 use std::sync::Arc;
 

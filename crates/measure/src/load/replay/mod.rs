@@ -6,8 +6,7 @@ mod har;
 pub use access_log::{access_log, is_access_log};
 pub use har::har;
 
-use super::plan::RequestOrder;
-use super::request::Request;
+use super::request::{Request, RequestOrder};
 use super::scenario::{RequestFileContent, Scenario};
 use scruple_core::sorting;
 use std::collections::HashMap;

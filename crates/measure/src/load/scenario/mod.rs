@@ -18,8 +18,7 @@ pub(crate) use cookies::Cookies;
 pub(crate) use stages::{arrivals, level, time_of};
 pub(crate) use template::RequestTemplate;
 
-use super::plan::RequestOrder;
-use super::request::Request;
+use super::request::{Request, RequestOrder};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

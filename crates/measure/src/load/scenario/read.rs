@@ -1,7 +1,6 @@
 //! Reads scenarios in TOML.
 
-use super::super::plan::RequestOrder;
-use super::super::request::Request;
+use super::super::request::{Request, RequestOrder};
 use super::capture::CaptureSource;
 use super::{
     Abort, Capture, DataRows, Model, RequestTemplate, Scenario, SessionStep, Stage, UserSession, placeholders,

@@ -1,6 +1,6 @@
 //! The tables of a scenario file, as TOML is deserialised.
 
-use super::super::super::plan::RequestOrder;
+use super::super::super::request::RequestOrder;
 use super::super::super::request::{AnswerCheck, Request};
 use super::super::{Model, Take};
 use scruple_core::sorting::SortedMap;
