@@ -3,6 +3,7 @@
 
 use crate::error_output::ErrorOutput;
 use crate::heap::{self, HeapError};
+use crate::launcher::Ending;
 use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
 use crate::thread_activity::{Activity, ThreadActivity};
@@ -58,7 +59,7 @@ pub enum BenchError {
         error: io::Error,
     },
     /// The program has ended.
-    #[error("the program ended ({how}){said}")]
+    #[error("the program {how}{said}")]
     Ended {
         /// How the program ended, in words.
         how: String,
@@ -393,7 +394,10 @@ impl BenchProgram {
             status = self.child.try_wait().ok().flatten();
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut how = status.map_or_else(|| "it closed its end of the pipe".to_owned(), how_it_ended);
+        let mut how = status.map_or_else(
+            || "closed its end of the pipe".to_owned(),
+            |status| Ending::from(status).to_string(),
+        );
         if !self.buffer.is_empty() {
             how.push_str(", in the middle of a line");
         }
@@ -431,15 +435,6 @@ fn parse(line: &[u8]) -> Result<Reply, serde_json::Error> {
     match line.starts_with(r#"{"case":"#) {
         true => serde_json::from_str::<ListedCase>(line).map(|listed| Reply::Case { case: listed.case }),
         false => serde_json::from_str(line),
-    }
-}
-
-fn how_it_ended(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (_, Some(signal)) => format!("signal {signal}"),
-        _ => "in an unknown way".to_owned(),
     }
 }
 

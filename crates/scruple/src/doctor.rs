@@ -3,11 +3,12 @@
 
 use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
-use crate::new_run;
+use crate::interruption;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::render::output;
 use scruple_core::default_margins;
+use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::median;
@@ -41,7 +42,7 @@ const ROUNDS: &str = "8000000";
 pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {
     let launcher =
         Launcher::start().map_err(|error| Fault::internal(format!("cannot fork the launcher: {error}")))?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let work = WorkFolder::make()?;
     let counter = Box::new(HeapInstrument::new(work.path()));
     let mut counting = Instructions::new(launcher.pid(), work.path(), &paths::calltree_folder()?);
@@ -139,14 +140,14 @@ fn instruments(weigher: &mut Commands, job: &Job) -> String {
     let fixed = Job { fixed_addresses: true, ..job.clone() };
     // The memory pass is tested with another program. Scruple itself is a tracer, which cannot be traced, and it may be
     // linked statically, which hides its allocations.
-    let plain = Program::find("true".as_ref(), &job.folder)
+    let empty = Program::find("true".as_ref(), &job.folder)
         .map_or_else(|_| job.clone(), |program| Job { program, argv: vec!["true".into()], ..job.clone() });
     let timing = weigher.weigh(job, Pass::Timing, 0, 0);
-    let memory = weigher.weigh(&plain, Pass::Memory, 0, 0);
+    let memory = weigher.weigh(&empty, Pass::Memory, 0, 0);
     finding(&mut text, "time, faults", &timing, "time.cpu");
     finding(&mut text, "run-queue wait", &timing, "time.wait");
     finding(&mut text, "peak memory", &memory, "memory.peak");
-    finding(&mut text, "allocations", &weigher.weigh(&plain, Pass::Counting, 0, 0), "malloc.count");
+    finding(&mut text, "allocations", &weigher.weigh(&empty, Pass::Counting, 0, 0), "malloc.count");
     match weigher.weigh(&fixed, Pass::Memory, 0, 0) {
         Ok(_) => line(&mut text, "--no-aslr", "yes"),
         Err(error) => line(&mut text, "--no-aslr", &format!("no: {error}")),
@@ -197,7 +198,7 @@ fn finding(text: &mut String, what: &str, weighed: &WeighedOnce, key: &str) {
 fn program(words: &[String]) -> Result<String, Fault> {
     let here = std::env::current_dir().unwrap_or_default();
     let program = Program::find(words[0].as_ref(), &here).map_err(Fault::usage)?;
-    let mut text = format!("The program ‘{}’\n", words.join(" "));
+    let mut text = format!("The program ‘{}’\n", plain(&words.join(" ")));
     line(&mut text, "file", &program.path.display().to_string());
     let kind = program
         .kind()

@@ -18,6 +18,7 @@ mod fault;
 mod git;
 mod history;
 mod inspect;
+mod interruption;
 mod load;
 mod lock;
 mod new_run;

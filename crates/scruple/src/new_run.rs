@@ -1,6 +1,5 @@
-//! What every run needs at its start: an id, the provenance, its passes, and an interruption flag.
+//! What every run needs at its start: an id, a seed, the provenance, and its passes.
 
-use crate::fault::Fault;
 use crate::git;
 use crate::secrets::without_secrets;
 use scruple_core::harmless_text::plain;
@@ -9,10 +8,7 @@ use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::stats::Pcg;
 use scruple_measure::host;
 use scruple_measure::program_origin;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Which passes of a run are taken.
@@ -153,24 +149,4 @@ fn identifier(milliseconds: u64, entropy: u64) -> String {
     let digit = |value: u64, place: u32| DIGITS[(value >> (5 * place) & 31) as usize] as char;
     let time = (0..9).rev().map(|place| digit(milliseconds, place));
     time.chain((0..4).map(|place| digit(chance, place))).collect()
-}
-
-/// Returns a flag that the first SIGINT, SIGTERM or SIGHUP sets. A second signal ends Scruple at once.
-pub fn interruption_flag() -> Result<Arc<AtomicBool>, Fault> {
-    let flag = Arc::new(AtomicBool::new(false));
-    // A process that nohup has started must continue when the terminal is closed.
-    let hangup = (!ignores_hangup()).then_some(SIGHUP);
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-        signal_hook::flag::register_conditional_default(signal, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(|error| Fault::internal(format!("cannot watch for interruptions: {error}")))?;
-    }
-    Ok(flag)
-}
-
-/// Whether this process was started with SIGHUP ignored. SIGHUP is the lowest bit of the mask.
-fn ignores_hangup() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }

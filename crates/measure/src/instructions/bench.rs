@@ -3,7 +3,7 @@
 use super::{Instructions, KEY, RunningCounter};
 use crate::bench::{BenchError, BenchProgram, BenchStart};
 use crate::instrument::Instrument;
-use crate::launcher::{Launch, LaunchOptions};
+use crate::launcher::{Ending, Launch, LaunchOptions};
 use crate::own_environment::inherited;
 use crate::program::Program;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ impl Instructions {
         match bench.program.finish_within(END) {
             Some(status) if status.success() => {}
             Some(status) => {
-                return Err(lost(format!("the program failed ({status}) while it was counted")));
+                return Err(lost(format!("the program {} while it was counted", Ending::from(status))));
             }
             None => return Err(lost("the program does not end when it is told to".to_owned())),
         }

@@ -5,6 +5,7 @@
 //! It is also the reaper of every orphan of a measured program, so that whole trees are accounted for and ended.
 
 mod end_leftovers;
+mod ending;
 mod follow_processes;
 mod foreign_tracers;
 mod go_processes;
@@ -16,7 +17,8 @@ mod spawn;
 mod system_call;
 mod wire;
 
-pub use request::{Ending, Launch, LaunchAnswer, LaunchOptions, LaunchResult, PeakMemory, Shield};
+pub use ending::Ending;
+pub use request::{Launch, LaunchAnswer, LaunchOptions, LaunchResult, PeakMemory, Shield};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};

@@ -1,5 +1,6 @@
 //! Requests to the launcher and its answers.
 
+use super::ending::Ending;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -62,19 +63,6 @@ pub struct Shield {
     pub cores: Vec<usize>,
     /// The time after which the program returns to ordinary scheduling, so that it cannot starve the machine.
     pub cap: Duration,
-}
-
-/// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
-    /// The program exited with this code.
-    Exited(i32),
-    /// This signal ended the program.
-    Signaled(i32),
-    /// The program was killed because it exceeded its time limit.
-    TimedOut,
-    /// The program was killed because the user interrupted.
-    Interrupted,
 }
 
 /// What was measured of one program.

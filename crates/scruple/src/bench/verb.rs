@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
+use crate::interruption;
 use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -76,7 +77,7 @@ fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Faul
         reference: args.comparison.reference.clone(),
         ..Terms::default()
     };
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let work = WorkFolder::make()?;
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
     let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);

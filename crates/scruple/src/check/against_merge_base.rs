@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::verb::start_launcher;
+use crate::interruption;
 use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -60,7 +61,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let revisions = revisions(args, &place)?;
     let limit = values::duration(&args.build.time_limit)?;
     let terms = Terms { margin: values::margin(&args.margin)?, ..Terms::default() };
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let clean = recipe.clean;
     let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;

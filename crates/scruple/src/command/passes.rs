@@ -278,17 +278,17 @@ impl CommandPasses {
 
     fn check_ending(&mut self, index: usize, pass: Pass, weighing: &WeighedLaunch) -> Result<(), Stop> {
         let name = self.run.arms[index].name.clone();
-        let (code, what) = match weighing.ending {
+        let code = match weighing.ending {
             Ending::Exited(0) => return Ok(()),
             Ending::Interrupted => return Err(Stop::Interrupted),
             // A program that shares Scruple's terminal may have received the interruption itself.
             _ if self.interrupted.load(Ordering::Relaxed) => return Err(Stop::Interrupted),
-            Ending::Exited(code) => ("exit-code", format!("exited with code {code}")),
-            Ending::Signaled(signal) => ("signal", format!("was ended by signal {}", signal_name(signal))),
-            Ending::TimedOut => ("time-limit", "exceeded its time limit and was ended".to_owned()),
+            Ending::Exited(_) => "exit-code",
+            Ending::Signaled(_) => "signal",
+            Ending::TimedOut => "time-limit",
         };
         if self.ignored.covers(&weighing.ending) {
-            self.run.warn(code, format!("‘{name}’ {what}"));
+            self.run.warn(code, format!("‘{name}’ {}", weighing.ending));
             return Ok(());
         }
         let last_output = match weighing.end_of_stderr.as_str() {
@@ -303,7 +303,8 @@ impl CommandPasses {
             _ => " (-i measures it regardless)",
         };
         Err(Stop::Failed(Fault::program(format!(
-            "‘{name}’ {what} in the {} pass{advice}{last_output}",
+            "‘{name}’ {} in the {} pass{advice}{last_output}",
+            weighing.ending,
             pass.word()
         ))))
     }
@@ -354,7 +355,8 @@ impl CommandPasses {
             None => Err(Stop::Interrupted),
             Some(status) if status.success() => Ok(()),
             Some(status) => Err(Stop::Failed(Fault::program(format!(
-                "the {flag} command ‘{command}’ failed ({status}): make it end with code 0, or append ‘|| true’"
+                "the {flag} command ‘{command}’ {}: make it end with code 0, or append ‘|| true’",
+                Ending::from(status)
             )))),
         }
     }
@@ -389,25 +391,4 @@ fn wait_for(command: &mut Command, give_up: Option<&AtomicBool>) -> std::io::Res
 
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned()
-}
-
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        _ => return signal.to_string(),
-    };
-    format!("{signal} ({name})")
 }

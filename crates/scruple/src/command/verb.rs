@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
+use crate::interruption;
 use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -98,7 +99,7 @@ fn take_here_or_on_farm(
         run.warn("shell", text);
     }
     let store = paths::open_store(&args.store)?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
         let measured = hand_out(

@@ -12,6 +12,7 @@ use crate::farm::two_versions;
 use crate::farm::unit_data::{UnitOutcome, Versions};
 use crate::fault::{Code, Fault};
 use crate::history::verb::start_launcher;
+use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::progress::Progress;
@@ -60,7 +61,7 @@ pub fn weigh_on_node(
 ) -> Result<Option<Run>, Fault> {
     // Launchers are forked first, while the process is small and has one thread.
     let (builds, source) = (start_launcher()?, ReadingSource::open(None)?);
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let asked = RevisionsRequest::by(args, &Config::find()?)?;
     let launchers: Vec<i32> = [builds.pid()].into_iter().chain(source.pid()).collect();
     let Some(cache) = lock(&launchers, &interrupted)? else { return Ok(None) };

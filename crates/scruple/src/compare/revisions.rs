@@ -17,6 +17,7 @@ use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::report::pays_off;
 use crate::history::verb::start_launcher;
+use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -129,7 +130,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
         written: paths::written(&args.results, &args.store),
     };
     let place = versions::place_of(args.build.repo.as_deref())?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     if let Some(farm) = Farm::of(&config)? {
         drop(source);

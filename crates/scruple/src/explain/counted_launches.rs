@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::single_launch::ProgramFile;
 use crate::inspect::sites::remark_of_runtime;
-use crate::new_run;
+use crate::interruption;
 use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_core::explain::Count;
@@ -82,7 +82,7 @@ pub fn gather(
     effort: &Effort,
     sources: [&SourceText<'_>; 2],
 ) -> Result<GatheredLaunches, Fault> {
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let files = jobs.map(ProgramFile::of);
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
@@ -200,7 +200,7 @@ pub fn count(
     work: &Path,
     effort: &Effort,
 ) -> Result<Vec<Side>, Fault> {
-    let mut commands = Commands::new(launcher, new_run::interruption_flag()?, Vec::new());
+    let mut commands = Commands::new(launcher, interruption::flag()?, Vec::new());
     let mut trees = Trees::new(counter, work);
     let file = ProgramFile::of(job);
     let runs = until_known(effort.runs, || {

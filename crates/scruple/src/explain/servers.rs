@@ -5,7 +5,7 @@ use super::interpreted;
 use super::interpreters;
 use super::sides::Means;
 use crate::fault::Fault;
-use crate::new_run;
+use crate::interruption;
 use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession, Side};
 use scruple_measure::load::cost::instructions;
 use scruple_measure::load::cost::start::ServerCommand;
@@ -41,7 +41,7 @@ impl SingleConnection {
             warm_up: WarmUp::Off,
             ..Plan::of(Request::get(&path))
         };
-        Ok(SingleConnection { target, plan, interrupted: new_run::interruption_flag()? })
+        Ok(SingleConnection { target, plan, interrupted: interruption::flag()? })
     }
 
     /// Sends requests, and fails unless all are answered.

@@ -8,7 +8,7 @@ use crate::fault::{Code, Fault};
 use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::single_launch;
 use crate::inspect::sites::remark_of_runtime;
-use crate::new_run;
+use crate::interruption;
 use crate::profile::read::{Kind, OWN};
 use scruple_core::explain::Count;
 use scruple_measure::bench::{BenchError, BenchStart};
@@ -169,7 +169,7 @@ pub fn runs_of(
 /// Counts a case of a bench program. Both sides run the same number of iterations.
 fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) -> Result<Vec<Side>, Fault> {
     let counter = needed(means.counter)?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let start = BenchStart {
         path: &job.program.path,
         argv: &job.argv,

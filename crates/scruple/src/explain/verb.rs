@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::inspect::{calls, single_launch};
-use crate::new_run;
+use crate::interruption;
 use crate::paths::{self, WorkFolder};
 use crate::profile::{self, read};
 use crate::render::export::{Export, checked, names, writer};
@@ -191,7 +191,7 @@ pub fn at_revisions(
         written: Vec::new(),
     };
     let builder = single_launch::launcher()?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let starter = BuildStarter { launcher: builder, weighing: Some(launchers[0].pid()), interrupted };
     let subjects = std::slice::from_ref(at.subject);
     let built =

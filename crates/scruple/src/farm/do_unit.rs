@@ -12,6 +12,7 @@ use crate::fault::{Code, Fault};
 use crate::history::campaign::Campaign;
 use crate::history::verb::start_launcher;
 use crate::history::{Aim, Definition, HistoryEffort, HistoryRequest, WeighingTools};
+use crate::interruption;
 use crate::load::remote_server::{self, RemoteHelper};
 use crate::new_run;
 use crate::paths::WorkFolder;
@@ -95,7 +96,7 @@ fn version(unit: &WorkUnit, folder: &UnitFolder, (name, node): (&str, &str)) -> 
     // Launchers are forked first, while the process is small and has one thread.
     let builds = start_launcher()?;
     let source = ReadingSource::open(None)?;
-    let flag = new_run::interruption_flag()?;
+    let flag = interruption::flag()?;
     if let UnitWork::Measure(measure) = &unit.work {
         check_earlier(folder, &flag, measure.builds.values())?;
     }

@@ -14,6 +14,7 @@ use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history;
+use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -60,7 +61,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         ));
     }
     let work = WorkFolder::make()?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let label = args.store.label.as_deref();
     let fresh = match &source {
         ReadingSource::Script(_) => new_run::scripted_run(effort.seed, label, terms),

@@ -5,7 +5,7 @@ use super::report::memory;
 use super::sites;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
-use crate::new_run;
+use crate::interruption;
 use crate::render::json;
 use crate::render::output;
 use scruple_core::memory_map::MemoryCourse;
@@ -60,7 +60,7 @@ fn map(args: &MemoryArgs, pid: i32) -> Result<Code, Fault> {
 
 /// Watches the process until the time is over, the process ends, or the user interrupts.
 fn watch(pid: i32, watched: WatchedProcesses, time: Duration) -> Result<MemoryCourse, Fault> {
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let (over, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let until = Instant::now() + time;
     Ok(std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use crate::cli::values;
 use crate::fault::{Code, Fault};
+use crate::interruption;
 use crate::new_run;
 use scruple_core::harmless_text::plain;
 use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch};
@@ -20,7 +21,7 @@ pub fn launcher() -> Result<Launcher, Fault> {
 
 /// Creates the value that launches programs with these instruments.
 pub fn commands(launcher: Launcher, instruments: Vec<Box<dyn Instrument>>) -> Result<Commands, Fault> {
-    Ok(Commands::new(launcher, new_run::interruption_flag()?, instruments))
+    Ok(Commands::new(launcher, interruption::flag()?, instruments))
 }
 
 /// Creates the job of running these words in the working folder, with empty input and discarded output.
@@ -99,18 +100,15 @@ pub fn ended(job: &Job, weighed: Result<WeighedLaunch, WeighError>) -> Result<We
     })?;
     match weighing.ending {
         Ending::Interrupted => Err(Fault { code: Code::Interrupted, message: "interrupted".to_owned() }),
-        Ending::TimedOut => Err(Fault::program(format!("‘{name}’ exceeded its time limit and was ended"))),
+        Ending::TimedOut => Err(Fault::program(format!("‘{name}’ {}", weighing.ending))),
         Ending::Exited(_) | Ending::Signaled(_) => Ok(weighing),
     }
 }
 
 /// Returns the error for a program that ended by itself, but without success.
 pub fn failure(job: &Job, weighing: &WeighedLaunch) -> Option<Fault> {
-    let name = &job.name;
     match weighing.ending {
-        Ending::Exited(0) => None,
-        Ending::Exited(code) => Some(Fault::program(format!("‘{name}’ exited with code {code}"))),
-        Ending::Signaled(signal) => Some(Fault::program(format!("‘{name}’ was ended by signal {signal}"))),
-        Ending::Interrupted | Ending::TimedOut => None,
+        Ending::Exited(0) | Ending::Interrupted | Ending::TimedOut => None,
+        ending => Some(Fault::program(format!("‘{}’ {ending}", job.name))),
     }
 }

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
+use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::progress::Progress;
@@ -41,7 +42,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     output::check_limits(&limits, arms.iter())?;
     head.terms.limits.clone_from(&limits);
     let store = paths::open_store(&args.store)?;
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let by = by(args, &sides);
     let measured =

@@ -19,6 +19,7 @@ use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::fault::{Code, Fault};
+use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
@@ -125,7 +126,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     let limits = with_limits_of(&sides, limits)?;
     output::check_limits(&limits, arms.iter())?;
     run.terms.limits.clone_from(&limits);
-    let interrupted = new_run::interruption_flag()?;
+    let interrupted = interruption::flag()?;
     let observed = ObservedServer::of(args)?;
     let watchers = Watchers::of(args, &args.results.export.all(), &sides)?;
     let mut work = LoadSetup { args, sides, plan, observed, interrupted, folder, watchers };

@@ -54,10 +54,7 @@ impl BuildProgramResult {
     pub fn ending_text(&self) -> String {
         match self.ending {
             Ending::Exited(127) => "did not find a program (exit code 127)".to_owned(),
-            Ending::Exited(code) => format!("exited with code {code}"),
-            Ending::Signaled(signal) => format!("was ended by signal {signal}"),
-            Ending::TimedOut => "took longer than allowed and was ended".to_owned(),
-            Ending::Interrupted => "was interrupted".to_owned(),
+            ending => ending.to_string(),
         }
     }
 }

@@ -135,7 +135,7 @@ fn a_hook_that_fails_ends_the_run_and_is_named() {
     for (flag, name) in [("-s", "--setup"), ("-p", "--prepare"), ("-C", "--conclude"), ("-c", "--cleanup")] {
         let answer = place.run(["run", "--no-store", "-r", "1", "true", flag, "exit 7"]);
         assert_eq!(answer.code, 4, "{}", answer.exchange());
-        let expected = format!("error: the {name} command ‘exit 7’ failed (exit status: 7): make it end");
+        let expected = format!("error: the {name} command ‘exit 7’ exited with code 7: make it end");
         assert!(answer.stderr.starts_with(&expected), "{}", answer.stderr);
     }
 }

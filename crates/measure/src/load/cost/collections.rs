@@ -230,8 +230,7 @@ fn count_over(
     // Most runtimes shut down properly after SIGINT. A killed runtime reports nothing.
     let status = running.leave(target);
     let load = loaded?;
-    let ending =
-        status.and_then(|status| status.code()).map_or(Ending::Signaled(libc::SIGINT), Ending::Exited);
+    let ending = status.map_or(Ending::Signaled(libc::SIGINT), Ending::from);
     let is_go = !exits.is_empty();
     let readings = runtimes.read(&LaunchResult { exits, ..LaunchResult::ended(ending) });
     let (started, since_1970) = load.started;

@@ -2,12 +2,13 @@
 
 use crate::descendants::descendants;
 use crate::error_output::shown_lines;
+use crate::launcher::Ending;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,10 +52,10 @@ pub enum ServerError {
     #[error("something already listens at {0}: end it, or load it as it is, without a command after ‘--’")]
     Occupied(String),
     /// The server ended before it accepted a connection.
-    #[error("the server ended ({how}) before it accepted a connection at {address}{output}")]
+    #[error("the server {how} before it accepted a connection at {address}{output}")]
     Ended {
         /// How the server ended, in words.
-        how: String,
+        how: Ending,
         /// The address at which a connection was expected.
         address: String,
         /// The end of the server's output, as the end of a sentence; empty if there was none.
@@ -201,7 +202,7 @@ impl ServerCommand {
             // The first process of a server that goes into the background ends with success.
             if let Some(status) = server.status() {
                 if !status.success() {
-                    return Err(ServerError::Ended { how: how(status), address, output: String::new() });
+                    return Err(ServerError::Ended { how: status.into(), address, output: String::new() });
                 }
                 let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
                 let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(pid));
@@ -215,7 +216,7 @@ impl ServerCommand {
             std::thread::sleep(Duration::from_millis(5));
         }
         match server.status() {
-            Some(status) => Err(ServerError::Ended { how: how(status), address, output: String::new() }),
+            Some(status) => Err(ServerError::Ended { how: status.into(), address, output: String::new() }),
             None => Err(ServerError::NotAccepting { seconds: patience.as_secs(), address }),
         }
     }
@@ -296,14 +297,6 @@ fn accepts(address: &Address) -> bool {
     socket::accepts(address, Duration::from_secs(1)).is_ok()
 }
 
-fn how(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "for an unknown reason".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -323,7 +316,7 @@ mod tests {
         };
         assert!(start(&[]).contains("no server was named"));
         assert!(start(&["/no/such/program"]).contains("cannot start"));
-        assert!(start(&["sh", "-c", "exit 3"]).contains("exit code 3"));
+        assert!(start(&["sh", "-c", "exit 3"]).contains("exited with code 3"));
         assert!(start(&["sleep", "10"]).contains("accepts no connection"));
     }
 

@@ -234,17 +234,8 @@ impl Visits<'_> {
                     format!("‘{name}’ took longer than {limit} {within}"),
                 )));
             }
-            Ending::Exited(code) => {
-                return Ok(Some((
-                    VersionState::RunFailed,
-                    format!("‘{name}’ exited with code {code} {within}"),
-                )));
-            }
-            Ending::Signaled(signal) => {
-                return Ok(Some((
-                    VersionState::RunFailed,
-                    format!("‘{name}’ was ended by signal {signal} {within}"),
-                )));
+            ending @ (Ending::Exited(_) | Ending::Signaled(_)) => {
+                return Ok(Some((VersionState::RunFailed, format!("‘{name}’ {ending} {within}"))));
             }
         }
         let Some(captured) = weighing.captured.as_ref().filter(|_| launch == 0) else { return Ok(None) };

@@ -6,6 +6,7 @@ use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::windows::{ObservedServer, TargetServer, reached_at, sides, started};
 use scruple_core::provenance::Provenance;
+use scruple_measure::launcher::Ending;
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sheet::ServerWindows;
 use scruple_measure::load::cost::start::StartedServer;
@@ -104,7 +105,7 @@ impl Servers {
         match ask {
             RemoteRequest::Status(_) => {
                 let status = server.and_then(StartedServer::status);
-                return Ok(ServerReply::Status(status.map(|status| status.to_string())));
+                return Ok(ServerReply::Status(status.map(|status| Ending::from(status).to_string())));
             }
             RemoteRequest::SheetInput(_) => {
                 let watch = watch.and_then(Option::take);

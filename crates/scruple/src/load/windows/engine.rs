@@ -6,6 +6,7 @@ use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::load::args::LoadArgs;
 use crate::load::remote_server::{RemoteAccounts, RemoteServer};
+use scruple_measure::launcher::Ending;
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
@@ -282,14 +283,14 @@ impl RunningServer {
 
 /// Says how the process of a started server has ended; `None` while it runs.
 pub fn status(started: &mut Option<StartedServer>) -> Option<String> {
-    started.as_mut().and_then(StartedServer::status).map(|status| status.to_string())
+    started.as_mut().and_then(StartedServer::status).map(|status| Ending::from(status).to_string())
 }
 
 /// Creates the error for the user. A server that was `known` before, because Scruple started or loaded it, has failed;
 /// any other server is not available. `ended` says how the server's process has ended, if it has.
 pub fn fault(error: &LoadError, name: &str, ended: Option<String>, known: bool) -> Fault {
     let message = match ended {
-        Some(status) => format!("the server ‘{name}’ ended ({status}) while it was loaded: {error}"),
+        Some(ending) => format!("the server ‘{name}’ {ending} while it was loaded: {error}"),
         None => format!("cannot load ‘{name}’: {error}"),
     };
     let code = match error {
@@ -304,8 +305,8 @@ pub fn fault(error: &LoadError, name: &str, ended: Option<String>, known: bool) 
 /// Says that a server was gone at the end of a turn. `ended` says how its process ended, if that is known.
 pub fn gone(name: &str, ended: Option<&str>) -> String {
     match ended {
-        Some(status) => format!(
-            "the server ‘{name}’ ended ({status}) while it was loaded; to see its output, start it yourself, and load it \
+        Some(ending) => format!(
+            "the server ‘{name}’ {ending} while it was loaded; to see its output, start it yourself, and load it \
              without a command after ‘--’"
         ),
         None => format!(

@@ -107,9 +107,9 @@ fn a_case_whose_check_fails_has_failed_with_its_reason() {
 fn a_program_that_ends_or_is_ended_fails_in_one_case_and_is_started_again_for_the_others() {
     let limit = ["--case-limit", "2s"];
     let failures: [(&str, &[&str], &str); 6] = [
-        ("die", &[], "the program ended (signal 9)"),
-        ("exit", &[], "the program ended (exit code 3); its error output: first complaint last complaint"),
-        ("half", &[], "the program ended (exit code 0, in the middle of a line)"),
+        ("die", &[], "the program was ended by signal 9 (SIGKILL)"),
+        ("exit", &[], "the program exited with code 3; its error output: first complaint last complaint"),
+        ("half", &[], "the program exited with code 0, in the middle of a line"),
         ("garble", &[], "the answer to ‘block 1:c:1’ is not in the protocol: ‘this is no JSON’"),
         ("hang", &limit, "no answer within 2 s: it was idle (a deadlock, or waiting for something)"),
         ("spin", &limit, "no answer within 2 s: it was busy all the time (a livelock, or just slow)"),
@@ -268,7 +268,7 @@ fn a_program_that_is_no_bench_program_is_refused() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: cannot bench ‘/usr/bin/true’: the program ended (exit code 0); a bench program declares its cases through one of the SDKs, and answers requests
+    error: cannot bench ‘/usr/bin/true’: the program exited with code 0; a bench program declares its cases through one of the SDKs, and answers requests
     ");
     let answer = place.run(["bench", "--no-store", "--", "./nothing-of-that-name"]);
     assert_eq!(answer.code, 2, "{}", answer.exchange());

@@ -269,7 +269,7 @@ fn a_build_that_hangs_is_ended_with_everything_it_started() {
     assert_eq!(recorded.states(), ["timed-out", "built"]);
     assert_eq!(
         recorded.version("hangs")["why"],
-        "the step ‘sh make.sh’ took longer than allowed and was ended"
+        "the step ‘sh make.sh’ exceeded its time limit and was ended"
     );
     place.assert_no_processes();
 }

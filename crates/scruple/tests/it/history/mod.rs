@@ -65,7 +65,7 @@ fn every_version_is_built_and_weighed_or_says_why_not() {
     for (title, state, why) in [
         ("broken", "build-failed", "the step ‘cc -O1 -o app app.c’ exited with code 1"),
         ("endless", "timed-out", "‘./app’ took longer than 5.00 s in the memory pass"),
-        ("crash", "run-failed", "‘./app’ was ended by signal 6 in the memory pass"),
+        ("crash", "run-failed", "‘./app’ was ended by signal 6 (SIGABRT) in the memory pass"),
         ("refuses", "run-failed", "‘./app’ exited with code 3 in the memory pass"),
     ] {
         let version = recorded.version(title);

@@ -375,11 +375,11 @@ fn a_server_that_goes_away_ends_the_load_and_is_shown() {
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert_eq!(at(&answer.json(), "/load/servers/0/windows"), 2);
     assert!(answer.stderr.contains("accepted no more connections"), "{}", answer.exchange());
-    gone["ended"] = "signal: 11 (SIGSEGV)".into();
+    gone["ended"] = "was ended by signal 11 (SIGSEGV)".into();
     script(&place, &[("new", vec![window(200), gone])]);
     let answer = place.run(load(&["--json"]));
-    assert_eq!(at(&answer.json(), "/load/servers/0/ended"), "signal: 11 (SIGSEGV)");
-    assert!(answer.stderr.contains("‘new’ ended (signal: 11 (SIGSEGV))"), "{}", answer.exchange());
+    assert_eq!(at(&answer.json(), "/load/servers/0/ended"), "was ended by signal 11 (SIGSEGV)");
+    assert!(answer.stderr.contains("‘new’ was ended by signal 11 (SIGSEGV)"), "{}", answer.exchange());
 }
 
 #[test]

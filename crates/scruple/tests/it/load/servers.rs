@@ -282,13 +282,13 @@ fn a_server_that_ends_under_load_is_a_failed_program() {
         "300",
     ]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
-    assert!(answer.stderr.contains("ended (exit status: 7) while it was loaded"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("exited with code 7 while it was loaded"), "{}", answer.stderr);
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
     let words = ["load", &url, "--slo", "errors<50%", "-d", "4s", "--", "python3", "server.py", &port, "300"];
     let answer = place.run(words);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
-    assert!(answer.stderr.contains("ended (exit status: 7) while it was loaded"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("exited with code 7 while it was loaded"), "{}", answer.stderr);
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_command_that_does_not_serve_is_named() {
     let answer = place.run(["load", &url, "--", "sh", "-c", "exit 3"]);
     assert_eq!(answer.code, 4);
     assert!(
-        answer.stderr.contains("the server ended (exit code 3) before it accepted a connection"),
+        answer.stderr.contains("the server exited with code 3 before it accepted a connection"),
         "{}",
         answer.stderr
     );
