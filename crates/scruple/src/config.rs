@@ -179,7 +179,7 @@ impl Config {
                 let (arm, metric) = split_key(key).ok_or_else(|| {
                     Fault::usage(format!("‘{}’: the limit ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
                 })?;
-                Limit::parse_among(&format!("{arm}:{metric}<{}", plain(&entry.max)), brought)
+                Limit::parse_among(&format!("{arm}:{metric}<={}", plain(&entry.max)), brought)
                     .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
             })
             .collect()

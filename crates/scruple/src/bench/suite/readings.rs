@@ -143,7 +143,7 @@ pub(crate) fn limits_of(
             let Some(declared_bound) = declared_bound else { continue };
             match bound(&unit, declared_bound, least) {
                 Ok(bound) => {
-                    let sign = if least { '>' } else { '<' };
+                    let sign = if least { ">=" } else { "<=" };
                     let other = against.as_ref().map_or(String::new(), |name| format!(" against ‘{name}’"));
                     let text = format!("{key}{sign}{declared_bound}{other}");
                     let (arm, metric, against) = (arm.clone(), key.clone(), against.clone());

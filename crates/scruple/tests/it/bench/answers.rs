@@ -291,7 +291,7 @@ fn a_limit_in_the_configuration_is_for_a_case_that_there_is() {
     assert_snapshot!(bench(&place, &["--no-store", "--check"], &[GOOD]).exchange(), @r"
     exit 2
     --- stderr
-    error: scruple.toml has a limit ‘god:time.wall<1 s’, but there is no case ‘god’: `scruple bench --list` shows the names
+    error: scruple.toml has a limit ‘god:time.wall<=1 s’, but there is no case ‘god’: `scruple bench --list` shows the names
     ");
     place.write("scruple.toml", "[budgets]\n\"good.time.wall\" = { max = \"1 s\" }\n");
     let other = r#"{"name":"other","cost":5}"#;

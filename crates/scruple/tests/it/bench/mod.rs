@@ -291,16 +291,16 @@ fn an_exceeded_limit_of_a_case_is_exit_code_1_unless_limits_are_only_reported() 
       fine  5.00 ns  0.4 %  7.00 ns  2.00 ns       16 B
       fat   5.00 ns  0.4 %  7.00 ns  2.00 ns       17 B
 
-    Limit alloc.bytes<16: kept by ‘fine’, which has 16 B
-    Limit time.wall<1 µs: kept by ‘fine’, which has 7.00 ns
-    Limit alloc.bytes<16: EXCEEDED by ‘fat’, which has 17 B
+    Limit alloc.bytes<=16: kept by ‘fine’, which has 16 B
+    Limit time.wall<=1 µs: kept by ‘fine’, which has 7.00 ns
+    Limit alloc.bytes<=16: EXCEEDED by ‘fat’, which has 17 B
     ");
     assert_snapshot!(place.read("report.xml"), @r#"
     <?xml version="1.0" encoding="UTF-8"?>
     <testsuite name="scruple" tests="3" failures="1" errors="0" skipped="0">
-      <testcase classname="scruple" name="fine: alloc.bytes&lt;16" time="0.000000"></testcase>
-      <testcase classname="scruple" name="fine: time.wall&lt;1 µs" time="0.000000"></testcase>
-      <testcase classname="scruple" name="fat: alloc.bytes&lt;16" time="0.000000"><failure message="exceeded: 17 B"></failure></testcase>
+      <testcase classname="scruple" name="fine: alloc.bytes&lt;=16" time="0.000000"></testcase>
+      <testcase classname="scruple" name="fine: time.wall&lt;=1 µs" time="0.000000"></testcase>
+      <testcase classname="scruple" name="fat: alloc.bytes&lt;=16" time="0.000000"><failure message="exceeded: 17 B"></failure></testcase>
     </testsuite>
     "#);
 }
@@ -324,9 +324,9 @@ fn a_limit_may_be_a_least_or_name_another_case() {
       double  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
       lost    10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
-    Limit alloc.bytes>17: EXCEEDED by ‘lazy’, which has 16 B
-    Limit time.wall<+50% against ‘single’: EXCEEDED by ‘double’, which has +71.4 % [+71.4 %, +71.4 %]
-    Limit time.wall<+50% against ‘nobody’: can’t tell for ‘lost’: there is no case ‘nobody’ with this
+    Limit alloc.bytes>=17: EXCEEDED by ‘lazy’, which has 16 B
+    Limit time.wall<=+50% against ‘single’: EXCEEDED by ‘double’, which has +71.4 % [+71.4 %, +71.4 %]
+    Limit time.wall<=+50% against ‘nobody’: can’t tell for ‘lost’: there is no case ‘nobody’ with this
       metric to compare with
     ");
 }
@@ -346,8 +346,8 @@ fn limits_of_cases_stand_in_the_configuration_too() {
       ant   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B
       bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B
 
-    Limit zoo/*:alloc.bytes<10 B: EXCEEDED by ‘zoo/ant’, which has 16 B
-    Limit zoo/*:alloc.bytes<10 B: kept by ‘zoo/bee’, which has 0 B
+    Limit zoo/*:alloc.bytes<=10 B: EXCEEDED by ‘zoo/ant’, which has 16 B
+    Limit zoo/*:alloc.bytes<=10 B: kept by ‘zoo/bee’, which has 0 B
     ");
 }
 
