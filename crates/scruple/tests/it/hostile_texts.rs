@@ -160,10 +160,10 @@ fn imported_texts_are_shown_harmlessly_with_their_units() {
 #[test]
 fn every_file_of_a_search_for_leaks_shows_names_and_nothing_happens() {
     let place = Place::new();
-    let program = "./</title><script>alert(1)</script><img src=x onerror=alert(2)>";
+    let program = "./</title><script>alert(1)</script><img src=x onerror=alert(2)>\nno leak";
     let of = |n: u32| {
         let readings = serde_json::json!({"heap.live": 50_000 + 40 * n, "gc.count": 40, "gc.major": 6});
-        (plain(&format!("{program} {n}")), serde_json::json!({"counting": [{ "readings": readings }]}))
+        (format!("{program} {n}"), serde_json::json!({"counting": [{ "readings": readings }]}))
     };
     let arms: serde_json::Map<String, serde_json::Value> =
         [1000, 2000, 4000, 8000].map(of).into_iter().collect();
@@ -173,6 +173,7 @@ fn every_file_of_a_search_for_leaks_shows_names_and_nothing_happens() {
     let answer = place.run(words);
     is_inert("the terminal", &answer.stdout);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(answer.stdout.lines().next().is_some_and(|title| title.ends_with("{n}’")), "{}", answer.stdout);
     for name in ["page.md", "page.csv", "page.json"] {
         page(&place, name, &[]);
         is_inert(name, &place.read(name));

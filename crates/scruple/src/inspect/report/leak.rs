@@ -8,6 +8,7 @@ use crate::inspect::leak_sites::Sites;
 use crate::render::align::{fit, on_points, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::page::Tone;
+use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
 use scruple_core::sample::Reading;
 use scruple_core::stats::Interval;
@@ -179,7 +180,7 @@ fn meaning(metric: &str) -> &'static str {
 /// Writes the table and the verdict for a terminal with this many columns.
 pub fn text(leak: &Leak, width: usize) -> String {
     let source = leak.points.first().map_or("", |point| point.source(leak.metric));
-    let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", leak.command.join(" "));
+    let mut out = format!("{BOLD}‘{}’{BOLD:#}\n", plain(&leak.command.join(" ")));
     let line = format!("{}: {}, by {source}", leak.metric, meaning(leak.metric));
     let _ = writeln!(out, "{}", wrap(&line, width));
     for PassedOver { metric, why } in &leak.passed_over {
