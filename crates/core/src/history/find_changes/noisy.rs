@@ -157,7 +157,11 @@ fn one_after_another(gathered: &GatheredSeries) -> String {
         (Pass::Build, false) => "the versions were built one after another",
         _ => "the versions were weighed one after another",
     };
-    format!("{read}, so a change of the machine looks like a change of a version")
+    let advice = match gathered.metric.pass {
+        Pass::Build => format!("; use --builds {READINGS}"),
+        _ => String::new(),
+    };
+    format!("{read}, so a change of the machine looks like a change of a version{advice}")
 }
 
 fn too_few(most: usize, gathered: &GatheredSeries) -> String {
