@@ -76,17 +76,20 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
     let widest = |of: fn(&RowText) -> &str| rows().map(|row| of(row).width()).max().unwrap_or(0);
     let (value, intervals) = (widest(|r| &r.value), widest(|r| &r.interval));
     let (effects, verdict) = (widest(|r| &r.effect), widest(|r| &r.verdict));
+    let estimates = widest(|r| estimate(&r.effect));
     let least_name = widest(|r| &r.name).min(LEAST_NAME);
     // The end of a row is not written where it is blank.
     let blank = if effects + verdict == 0 { 4 } else { 0 };
-    let fixed = |with_intervals: bool, with_effects: bool| {
-        let column = |shown: bool, columns: usize| if shown { 2 + columns } else { 0 };
-        4 + value + column(with_intervals, intervals) + column(with_effects, effects) + 2 + verdict
+    // The columns of intervals and of differences. Differences lose their intervals before they are left out.
+    let fixed = |(intervals, effects): (Option<usize>, Option<usize>)| {
+        let column = |columns: Option<usize>| columns.map_or(0, |columns| 2 + columns);
+        4 + value + column(intervals) + column(effects) + 2 + verdict
     };
-    let fits = |shown: &(bool, bool)| fixed(shown.0, shown.1) + least_name <= width + blank;
-    let choices = [(true, true), (false, true), (false, false)];
-    let shown = choices.into_iter().find(fits).unwrap_or((false, false));
-    let fixed_of_shown = fixed(shown.0, shown.1);
+    let whole = (Some(intervals), Some(effects));
+    let fits = |shown: &(Option<usize>, Option<usize>)| fixed(*shown) + least_name <= width + blank;
+    let choices = [whole, (None, Some(effects)), (None, Some(estimates))];
+    let shown = choices.into_iter().find(fits).unwrap_or_default();
+    let fixed_of_shown = fixed(shown);
     let with_histogram =
         rows().any(|row| !row.histogram.is_empty()) && fixed_of_shown + HISTOGRAM + 2 + 16 <= width;
     let room = width.saturating_sub(fixed_of_shown + if with_histogram { HISTOGRAM + 2 } else { 0 });
@@ -96,14 +99,15 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", wrap(head, width));
         for row in rows {
             let mut line = format!("  {}  {}", names[row.name.as_str()], right(&row.value, value));
-            if shown.0 {
-                let _ = write!(line, "  {}", fit(&row.interval, intervals));
+            if let Some(columns) = shown.0 {
+                let _ = write!(line, "  {}", fit(&row.interval, columns));
             }
             if with_histogram {
                 let _ = write!(line, "  {}", fit(&row.histogram, HISTOGRAM));
             }
-            if shown.1 {
-                let _ = write!(line, "  {}", fit(&row.effect, effects));
+            if let Some(columns) = shown.1 {
+                let effect = if columns < effects { estimate(&row.effect) } else { &row.effect };
+                let _ = write!(line, "  {}", fit(effect, columns));
             }
             line.push_str("  ");
             let style = row.style;
@@ -120,13 +124,13 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
             let _ = writeln!(out, "  {DIM}{line}{DIM:#}");
         }
     }
-    let optional = [("intervals", shown.0, intervals), ("differences", shown.1, effects)];
-    let left_out: Vec<&str> = optional
-        .iter()
-        .filter(|(_, shown, columns)| !shown && *columns > 0)
-        .map(|(head, ..)| *head)
-        .collect();
-    out.push_str(&left_out_line(&left_out, fixed(true, true) + least_name - blank, width));
+    let lacks_intervals =
+        shown.0.unwrap_or(0) < intervals || shown.1.is_some_and(|columns| columns < effects);
+    let optional =
+        [("intervals", lacks_intervals), ("differences", shown.1.unwrap_or(0) == 0 && effects > 0)];
+    let left_out: Vec<&str> =
+        optional.iter().filter(|(_, left_out)| *left_out).map(|(head, _)| *head).collect();
+    out.push_str(&left_out_line(&left_out, fixed(whole) + least_name - blank, width));
     out.push('\n');
     let paragraphs = [
         sentence::verdicts(report),
@@ -149,6 +153,11 @@ pub(crate) fn body(report: &Report<'_>, width: usize) -> String {
         }
     }
     out
+}
+
+/// A difference without its interval.
+fn estimate(effect: &str) -> &str {
+    effect.split(" [").next().unwrap_or_default().trim_end()
 }
 
 /// Writes limits and warnings, which follow every table.

@@ -44,9 +44,10 @@ fn sixty_columns_drop_the_histogram_and_the_intervals_and_shorten_names() {
 
 #[test]
 fn columns_that_do_not_fit_are_named_with_the_width_that_shows_them() {
-    for (width, left_out) in [("60", "intervals;"), ("45", "intervals, differences;")] {
+    for (width, left_out) in [("60", "intervals;"), ("45", "intervals;"), ("42", "intervals, differences;")] {
         let answer = show(width);
         assert!(widest(&answer.stdout) <= width.parse().expect("a number"), "{}", answer.stdout);
+        assert_eq!(answer.stdout.contains("  +10.0 %"), width != "42", "{}", answer.stdout);
         let text = answer.unwrapped();
         assert!(text.contains(&format!("Columns that do not fit: {left_out}")), "{}", answer.stdout);
         let (_, rest) = text.split_once("COLUMNS=").expect("the width of the whole table");
