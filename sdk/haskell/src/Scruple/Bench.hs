@@ -4,7 +4,8 @@
 -- | Cases for Scruple.
 --
 -- > import Scruple.Bench
--- > main = scruple [ group "sort" [ param "n" n (bench "list" (nf sort [n, n - 1 .. 1])) | n <- [10, 100, 1000] ] ]
+-- > main = scruple [ group "sort" [ list n | n <- [10, 100, 1000] ] ]
+-- > list n = param "n" (fromIntegral n) (bench "list" (nf sort [n, n - 1 .. 1 :: Int]))
 --
 -- An SDK names cases, loops, and reads clocks and counters. Warming up, repeating and judging are Scruple's
 -- work.
