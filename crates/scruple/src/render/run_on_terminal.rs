@@ -58,7 +58,7 @@ pub fn text(report: &Report<'_>, width: usize) -> String {
     if let Some(loads) = report.loads {
         return terminal::text(report, loads, width);
     }
-    format!("{}\n\n{}{}", header(report), preface(report, width), body(report, width))
+    format!("{}\n\n{}{}", wrap(&header(report), width), preface(report, width), body(report, width))
 }
 
 /// Writes what a reader of two stored runs must know first.

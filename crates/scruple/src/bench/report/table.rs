@@ -43,7 +43,7 @@ struct CaseRow<'a> {
 /// Writes the report of a suite.
 pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     let rows = rows(report);
-    let mut out = format!("{}\n\n{}", header(report, &rows), preface(report, width));
+    let mut out = format!("{}\n\n{}", wrap(&header(report, &rows), width), preface(report, width));
     let left_out = grid(&mut out, report, &rows, width);
     out.push_str(&left_out);
     out.push('\n');
