@@ -6,9 +6,10 @@
 use std::io::Read;
 use std::sync::Mutex;
 
-/// The numbers of bytes that are kept from the beginning and from the end. The end holds a stack of a hundred frames.
+/// The numbers of bytes that are kept from the beginning and from the end. The end holds a stack of a hundred frames, of
+/// which each has two lines in Go.
 const FIRST: usize = 4 << 10;
-const LAST: usize = 16 << 10;
+const LAST: usize = 64 << 10;
 
 /// The numbers of lines that are shown of the beginning and of the end of what is left of a long output, and the
 /// characters of a line.
@@ -53,7 +54,8 @@ impl ErrorOutput {
 
 /// The lines of an output to show: all if they are few, otherwise without most of the stacks and the middle. Each
 /// stands on a line of its own, indented.
-pub(crate) fn shown_lines(output: &[u8]) -> String {
+#[must_use]
+pub fn shown_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let all: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let mut lines: Vec<String> = match all.len() <= FIRST_LINES + LAST_LINES {
@@ -67,23 +69,34 @@ pub(crate) fn shown_lines(output: &[u8]) -> String {
     lines.iter().map(|line| format!("\n    {line}")).collect()
 }
 
-/// Leaves out most of the lines that are indented alike in their first character, if more than three follow each other:
-/// the frames of a stack. A message is not indented.
+/// Leaves out most lines of a stack, if more than three follow each other.
 fn without_stacks(lines: &[&str]) -> Vec<String> {
-    let is_indented = |line: &&str| line.starts_with([' ', '\t']);
+    let next = lines.iter().skip(1).copied().chain([""]);
+    let lines: Vec<(&str, bool)> =
+        lines.iter().zip(next).map(|(line, next)| (*line, is_of_stack(line, next))).collect();
     lines
-        .chunk_by(|one, other| is_indented(one) == is_indented(other))
-        .flat_map(|run| match is_indented(&run[0]) && run.len() > 3 {
+        .chunk_by(|one, other| one.1 == other.1)
+        .flat_map(|run| match run[0].1 && run.len() > 3 {
             true => {
                 vec![
-                    shortened(run[0]),
+                    shortened(run[0].0),
                     format!("    … ({} lines)", run.len() - 2),
-                    shortened(run[run.len() - 1]),
+                    shortened(run[run.len() - 1].0),
                 ]
             }
-            false => run.iter().map(|line| shortened(line)).collect(),
+            false => run.iter().map(|line| shortened(line.0)).collect(),
         })
         .collect()
+}
+
+/// Whether a line belongs to a stack. Frames are indented, and a message is not. In Go only the second line of a frame is,
+/// which names the file; before it stands the call, or what created the goroutine.
+fn is_of_stack(line: &str, next: &str) -> bool {
+    let is_goroutine = line.starts_with("goroutine ") && line.ends_with(':');
+    let is_call = line.ends_with(')') || line.starts_with("created by ");
+    line.starts_with([' ', '\t'])
+        || is_goroutine
+        || is_call && next.starts_with('\t') && next.contains(".go:")
 }
 
 /// A line without what exceeds the width: of a minified script, the source line is the whole script.
@@ -127,11 +140,16 @@ mod tests {
             "panic: nil map\n\n{}exit status 2\n",
             "goroutine 1:\nmain.f(...)\n\t/f.go:1\n".repeat(900)
         );
+        let frame = "example.org/module/folder.(*Suite).f(0xc000012345, {0x4a5b6c, 0x3})\n\t/home/a/folder/f.go:1 +0x1d\n";
+        let nested = format!(
+            "panic: assignment to nil map\n\ngoroutine 7 [running]:\n{}created by main.main in goroutine 1\n\t/f.go:9 +0x2f\nexit status 2\n",
+            frame.repeat(100)
+        );
         let ghc = format!(
             "suite: Map.!: no key\nCallStack (from HasCallStack):\n{}",
             frames("  error, called at ", 30)
         );
-        let cases: [(&str, String, &[&str]); 5] = [
+        let cases: [(&str, String, &[&str]); 6] = [
             ("Node.js", warnings.clone() + &node, &["Error: Cannot find package 'a'", "Node.js v20"]),
             (
                 "Java",
@@ -140,6 +158,11 @@ mod tests {
             ),
             ("Python", warnings.clone() + &python, &["ModuleNotFoundError: No module"]),
             ("Go", go, &["panic: nil map", "exit status 2"]),
+            (
+                "Go, after other output",
+                warnings.clone() + &nested,
+                &["panic: assignment to nil map", "exit status 2"],
+            ),
             ("GHC", warnings + &ghc, &["suite: Map.!: no key"]),
         ];
         for (language, output, messages) in cases {

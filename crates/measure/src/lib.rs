@@ -13,7 +13,7 @@ pub mod core_speed;
 mod descendants;
 mod embedded;
 pub mod empty_program;
-mod error_output;
+pub mod error_output;
 pub mod heap;
 pub mod host;
 pub mod instructions;

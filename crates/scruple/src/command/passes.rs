@@ -17,6 +17,7 @@ use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch, Weigher};
+use scruple_measure::error_output::shown_lines;
 use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::LaunchError;
 use scruple_measure::runtimes::WITHOUT;
@@ -293,7 +294,7 @@ impl CommandPasses {
         }
         let last_output = match weighing.end_of_stderr.as_str() {
             "" => String::new(),
-            words => format!("; the end of its error output:\n{}", indented(words)),
+            words => format!("; the end of its error output:{}", shown_lines(words.as_bytes())),
         };
         let advice = match weighing.ending {
             Ending::TimedOut => "",
@@ -387,8 +388,4 @@ fn wait_for(command: &mut Command, give_up: Option<&AtomicBool>) -> std::io::Res
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(20));
     }
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect::<String>().trim_end().to_owned()
 }

@@ -8,13 +8,13 @@ use crate::fault::Fault;
 use crate::git::Repository;
 use crate::versions::SubjectTemplate;
 use crate::versions::build::VersionBuilder;
-use crate::versions::cache;
 use crate::versions::source::key;
 use crate::versions::two_revisions::{
     Built, ChosenVersions, Remarks, changed, not_built, prepare, ready, tree,
 };
 use scruple_core::metric::Pass;
 use scruple_core::sample::Figure;
+use scruple_measure::error_output::shown_lines;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ pub fn fetch(
             BuiltBy::Unit(unit) => match outcome(unit)? {
                 UnitOutcome::Built(artefacts) => artefacts,
                 UnitOutcome::NotBuilt { why, log, .. } => {
-                    return Err(not_built(label, &why, "its log", &cache::last_lines(&log)));
+                    return Err(not_built(label, &why, "its log", &shown_lines(log.as_bytes())));
                 }
                 _ => return Err(Fault::internal("a unit that was to build a version has weighed some")),
             },

@@ -13,6 +13,7 @@ use super::artefacts::{self, Artefacts};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
+use scruple_measure::error_output::shown_lines;
 use scruple_measure::host::host_name;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -24,23 +25,12 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The largest part of a log, in bytes, that is read for an error.
-const END_OF_LOG: usize = 4 << 10;
-
-/// The number of lines of a log that an error contains.
-const LINES_OF_LOG: usize = 8;
+const END_OF_LOG: usize = 64 << 10;
 
 /// Returns the end of a log, of at most this many bytes; `None` if the log cannot be read.
 pub fn end_of_log(log: &Path, most: usize) -> Option<String> {
     let bytes = fs::read(log).ok()?;
     Some(String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(most)..]).into_owned())
-}
-
-/// Returns the last lines of a log as an error shows them: indented, each on a line of its own. The text is empty if
-/// there are none.
-pub fn last_lines(log: &str) -> String {
-    let lines: Vec<&str> = log.trim_end().lines().collect();
-    let last = &lines[lines.len().saturating_sub(LINES_OF_LOG)..];
-    last.iter().map(|line| format!("\n    {line}")).collect()
 }
 
 /// The folder of builds. This process holds its lock while the value exists.
@@ -140,9 +130,9 @@ impl Cache {
         self.folder.join("logs").join(format!("{commit}.log"))
     }
 
-    /// Returns the last lines of the log of a build, as [`last_lines`] does.
-    pub fn last_lines_of_log(&self, commit: &str) -> String {
-        last_lines(&end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default())
+    /// Returns the lines of the log of a build that an error shows.
+    pub fn shown_lines_of_log(&self, commit: &str) -> String {
+        shown_lines(end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default().as_bytes())
     }
 
     /// Returns the folder of the artefacts with this digest.

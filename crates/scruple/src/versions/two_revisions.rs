@@ -331,17 +331,17 @@ pub fn ready(
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
         BuildOutcome::Failed(_, why) => {
             let what = format!("see ‘{}’, which", builder.cache.log(&commit).display());
-            Err(not_built(&label, &why, &what, &builder.cache.last_lines_of_log(&commit)))
+            Err(not_built(&label, &why, &what, &builder.cache.shown_lines_of_log(&commit)))
         }
     }
 }
 
 /// Creates the error of a version that cannot be weighed. `log` is the beginning of the clause about the log of its
-/// build, such as "its log", and `last_lines` are those that [`cache::last_lines`] returns.
-pub fn not_built(label: &str, why: &str, log: &str, last_lines: &str) -> Fault {
-    let ending = match last_lines.is_empty() {
+/// build, such as "its log", and `shown` are the lines of it.
+pub fn not_built(label: &str, why: &str, log: &str, shown: &str) -> Fault {
+    let ending = match shown.is_empty() {
         true => String::new(),
-        false => format!("; {log} ends with:{last_lines}"),
+        false => format!("; {log} ends with:{shown}"),
     };
     Fault::program(format!("‘{label}’ cannot be weighed: {why}{ending}"))
 }
