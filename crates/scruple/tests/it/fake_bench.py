@@ -8,7 +8,7 @@ that the first iteration of a request takes longer), `cold` (so many batches in 
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `pause` (each so many iterations of a process,
-the collector takes so many ns), `drawn` (a file of lines, to which each process adds one: every
+the collector takes so many ns), `refill` (each so many iterations of a process take so many ns more), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
 `--many N` declares N cases more, `--endless yes` goes on to name cases, `--sleep S` starts after so many seconds, and
@@ -131,6 +131,11 @@ def batch(cases, word):
     if "stall" in case and count >= 1000 and (index, kind) not in stalled:
         stalled.add((index, kind))
         wall += case["stall"]
+    if "refill" in case and kind == "c":
+        every, length = case["refill"]
+        before = iterations_of[index, "refill"]
+        iterations_of[index, "refill"] += count
+        wall += (iterations_of[index, "refill"] // every - before // every) * length
     reply = {"id": int(index), "kind": kind, "iterations": count * threads, "time.wall": wall, "time.cpu": wall * threads}
     if kind == "t":
         # Else Scruple would look whether this machine has the core to itself, and results would differ.
@@ -183,7 +188,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares", "pause")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares", "pause", "refill")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

@@ -17,6 +17,7 @@ mod neighbours;
 mod own_time;
 mod prepare;
 mod programs;
+mod rare_costs;
 mod rare_events;
 mod readings;
 mod record;

@@ -204,6 +204,21 @@ fn too_few_readings_for_an_interval_are_reported_with_what_helps() {
     assert!(!enough.unwrapped().contains("fewer than"), "{}", enough.exchange());
 }
 
+/// Every five hundredth iteration takes a millisecond: of batches of a hundred, few have one.
+#[test]
+fn a_mean_above_the_median_of_the_batches_is_a_remark() {
+    let refills = r#"{"name":"refills","cost":1000,"refill":[500,1000000]}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[GOOD, refills]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let text = answer.unwrapped();
+    let (_, mean) = text.split_once("an iteration of ‘refills’ takes ").unwrap_or_default();
+    let (mean, median) = mean.split_once(" µs of processor time on average, but ").unwrap_or_default();
+    assert!(mean.parse().is_ok_and(|mean: f64| (2.5..3.5).contains(&mean)), "{}", answer.exchange());
+    assert!(median.starts_with("1.0"), "{}", answer.exchange());
+    let even = bench(&Place::new(), &["--no-store"], &[GOOD, r#"{"name":"even","cost":1000}"#]);
+    assert!(!even.unwrapped().contains("on average"), "{}", even.exchange());
+}
+
 #[test]
 fn what_only_some_iterations_allocate_is_a_remark() {
     let queue = r#"{"name":"queue","cost":5,"bytes":72,"segment":840}"#;
