@@ -9,9 +9,12 @@ use std::fmt::Write as _;
 pub fn metrics() -> Result<Code, Fault> {
     let mut text = String::new();
     for metric in METRICS {
+        // Of a function, what comes once in many iterations is not as certain as of a program.
+        let of_function =
+            if metric.is_rare { "; of a function, a mean over long batches with an interval" } else { "" };
         let _ = writeln!(
             text,
-            "{:<21} {:<6} {:<9} {:<9} {}",
+            "{:<21} {:<6} {:<9} {:<9} {}{of_function}",
             metric.key,
             metric.unit.name(),
             metric.pass.word(),

@@ -13,10 +13,12 @@ use super::counting_plan::CountingVisit;
 use super::programs::Programs;
 use super::readings::net_readings;
 use super::{SuiteRecord, Weighed};
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::protocol::{BatchReply, Counter, LoopKind};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Reading};
+use scruple_core::stats::paired::blocks_needed;
 use scruple_core::unit::Unit;
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +125,30 @@ impl RareEvents {
             kept.push(reading);
             record.keep(arm, Pass::Counting, block, kept);
         }
+        remark_on_few(record, &totals);
     }
+}
+
+/// Adds one remark about the cases of which too few batches were read for an interval, since fewer processes counted them
+/// than usual.
+fn remark_on_few(record: &mut SuiteRecord, totals: &BTreeMap<(usize, String), f64>) {
+    let needed = blocks_needed(record.run.terms.level);
+    let arms = &record.run.arms;
+    let is_few =
+        |arm: usize, key: &str| arms[arm].sample(key).is_some_and(|sample| sample.readings.len() < needed);
+    let found = totals.iter().filter(|((arm, key), total)| **total > 0.0 && is_few(*arm, key));
+    let (few, keys): (BTreeSet<usize>, BTreeSet<&str>) =
+        found.map(|((arm, key), _)| (*arm, key.as_str())).unzip();
+    if few.is_empty() {
+        return;
+    }
+    let text = format!(
+        "{} of {} have fewer than {needed} readings, which give no interval; raise --budget, or select fewer cases with \
+         --filter",
+        keys.into_iter().collect::<Vec<_>>().join(", "),
+        list_names(few.into_iter().map(|arm| arms[arm].name.as_str()))
+    );
+    record.run.warn("few-readings", text);
 }
 
 fn is_count(one: &&Taken) -> bool {

@@ -85,6 +85,18 @@ fn the_interval_of_few_collections_holds_one_more_and_one_less() {
     }
 }
 
+/// A program that starts so slowly is counted in one process only.
+#[test]
+fn collections_of_which_too_few_batches_were_read_have_a_remark() {
+    let case = r#"{"name":"collects","cost":1000,"pause":[300,900000]}"#;
+    let options = ["--no-store", "--budget", "0.2s"];
+    let remark = "gc.count, gc.time of ‘collects’ have fewer than 6 readings, which give no interval";
+    let slow = bench(&Place::new(), &options, &["--sleep", "1", case]);
+    assert!(slow.code == 0 && slow.unwrapped().contains(remark), "{}", slow.exchange());
+    let fast = bench(&Place::new(), &options[..1], &[case]);
+    assert!(!fast.unwrapped().contains("fewer than"), "{}", fast.exchange());
+}
+
 /// A body leaves cycles that only the collector frees, and how often it then collects is what Python itself counts.
 #[test]
 fn collections_of_python_are_as_many_as_it_counts() {
