@@ -114,6 +114,31 @@ fn a_folder_of_criterion_rs_is_one_run_and_a_pipe_is_read_too() {
 }
 
 #[test]
+fn each_kind_of_throughput_of_criterion_rs_is_work_and_an_unknown_kind_is_named() {
+    let place = Place::new();
+    place.output(&["store", "import", &place.path("criterion-rs-throughput")]);
+    let run = json(&place.output(&["show", "--json"]));
+    let arms = run["arms"].as_array().expect("a list");
+    let work = |name: &str, key: &str| {
+        let arm = arms.iter().find(|arm| arm["name"] == name).expect("imported");
+        arm["metrics"][key]["readings"][0].as_f64()
+    };
+    assert_eq!(work("sum/bits", "work.bytes"), Some(8000.0));
+    assert_eq!(work("sum/both", "work.bytes"), Some(8000.0));
+    assert_eq!(work("sum/both", "work.items"), Some(1000.0));
+    let folder = place.0.path().join("later/sum/bits/new");
+    std::fs::create_dir_all(&folder).expect("made");
+    for name in ["benchmark.json", "sample.json"] {
+        let text = std::fs::read_to_string(golden(&format!("criterion-rs-throughput/sum/bits/new/{name}")));
+        let text = text.expect("readable").replace("\"Bits\"", "\"Packets\"");
+        std::fs::write(folder.join(name), text).expect("written");
+    }
+    let printed = place.output(&["store", "import", "later"]);
+    let remark = "! the throughput of ‘sum/bits’ is of an unknown kind and left out: {\"Packets\":64000}";
+    assert!(printed.contains(remark), "{printed}");
+}
+
+#[test]
 fn one_bad_file_imports_none() {
     let place = Place::new();
     let cut = place.0.path().join("cut.json");

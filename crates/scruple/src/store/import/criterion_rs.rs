@@ -76,7 +76,8 @@ pub(super) fn recognises(text: &str) -> bool {
 pub fn read(folders: &[CriterionFolder]) -> Result<Imported, ImportError> {
     let mut imported = Imported::of("criterion.rs");
     for folder in folders {
-        imported.arms.push(arm(folder)?);
+        let arm = arm(folder, &mut imported)?;
+        imported.arms.push(arm);
     }
     imported.finished()
 }
@@ -87,7 +88,7 @@ pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
         let baseline: CritcmpBaseline = serde_json::from_str(text)?;
         let mut imported = Imported::of("criterion.rs");
         for benchmark in baseline.benchmarks.into_values() {
-            let mut arm = named(&benchmark.criterion_benchmark_v1)?;
+            let mut arm = named(&benchmark.criterion_benchmark_v1, &mut imported)?;
             add_estimate(&mut arm, benchmark.criterion_estimates_v1)?;
             imported.arms.push(arm);
         }
@@ -101,7 +102,7 @@ pub(super) fn read_one(text: &str) -> Result<Imported, ImportError> {
     read(&[folder])
 }
 
-fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
+fn arm(folder: &CriterionFolder, imported: &mut Imported) -> Result<Arm, ImportError> {
     let within = |name: &'static str| {
         move |error: serde_json::Error| {
             let error = ImportError::from(error);
@@ -110,7 +111,7 @@ fn arm(folder: &CriterionFolder) -> Result<Arm, ImportError> {
         }
     };
     let mut arm = match &folder.benchmark {
-        Some(text) => named(&serde_json::from_str(text).map_err(within("benchmark.json"))?)?,
+        Some(text) => named(&serde_json::from_str(text).map_err(within("benchmark.json"))?, imported)?,
         None => case("benchmark", &["criterion.rs"], SortedMap::new()),
     };
     if let Some(text) = &folder.sample {
@@ -143,7 +144,7 @@ fn add_estimate(arm: &mut Arm, estimates: Estimates) -> Result<(), ImportError> 
     add_summary(arm, "time.wall", source, estimate.point_estimate)
 }
 
-fn named(benchmark: &CriterionBenchmark) -> Result<Arm, ImportError> {
+fn named(benchmark: &CriterionBenchmark, imported: &mut Imported) -> Result<Arm, ImportError> {
     let mut path = benchmark.group_id.clone();
     if let Some(function) = &benchmark.function_id {
         path = format!("{path}/{function}");
@@ -151,12 +152,34 @@ fn named(benchmark: &CriterionBenchmark) -> Result<Arm, ImportError> {
     let params =
         benchmark.value_str.iter().map(|value| ("value".to_owned(), Parameter::parse(&super::clean(value))));
     let mut arm = case(&path, &["criterion.rs"], params.collect());
-    let units = [("Bytes", "work.bytes"), ("BytesDecimal", "work.bytes"), ("Elements", "work.items")];
-    for (unit, key) in units {
-        let amount = benchmark.throughput.as_ref().and_then(|throughput| throughput.get(unit)?.as_f64());
-        if let Some(amount) = amount {
-            add(&mut arm, key, Quality::Exact, "declared", vec![amount])?;
-        }
+    let Some(throughput) = &benchmark.throughput else { return Ok(arm) };
+    let amounts = declared_work(throughput).unwrap_or_else(|| {
+        let what = super::clean(&throughput.to_string());
+        let text = format!("the throughput of ‘{}’ is of an unknown kind and left out: {what}", arm.name);
+        imported.remark("throughput-left-out", text);
+        Vec::new()
+    });
+    for (key, amount) in amounts {
+        add(&mut arm, key, Quality::Exact, "declared", vec![amount])?;
     }
     Ok(arm)
+}
+
+/// The work of an iteration, or nothing if its kind is unknown. criterion.rs writes one kind, and critcmp writes all
+/// that it knows, with null for the others.
+fn declared_work(throughput: &Value) -> Option<Vec<(&'static str, f64)>> {
+    let mut amounts = Vec::new();
+    for (kind, amount) in throughput.as_object()?.iter().filter(|(_, amount)| !amount.is_null()) {
+        match kind.as_str() {
+            "Bits" => amounts.push(("work.bytes", amount.as_f64()? / 8.0)),
+            "Bytes" | "BytesDecimal" => amounts.push(("work.bytes", amount.as_f64()?)),
+            "Elements" => amounts.push(("work.items", amount.as_f64()?)),
+            "ElementsAndBytes" => {
+                amounts.push(("work.items", amount.get("elements")?.as_f64()?));
+                amounts.push(("work.bytes", amount.get("bytes")?.as_f64()?));
+            }
+            _ => return None,
+        }
+    }
+    Some(amounts)
 }
