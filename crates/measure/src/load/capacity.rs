@@ -9,7 +9,7 @@ use scruple_core::knee::{
     RateOutcome, Slo, Tally,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The result of a search, with its measurements.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +63,9 @@ const ENOUGH: f64 = 0.25;
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
 /// Searches the highest rate at which the server keeps `slo`. The plan determines everything but the rate. Its
-/// duration is that of one measurement, which is longer where it would contain fewer than 2000 requests.
+/// duration is that of one measurement, which is longer where it would contain fewer than 2000 requests. After the
+/// first, a measurement is taken only if it ends within `budget`, even if the server stops answering; otherwise the
+/// search ends with the result so far.
 ///
 /// # Errors
 /// Fails if the server cannot be loaded, or no longer accepts connections.
@@ -72,6 +74,7 @@ pub fn capacity(
     plan: &Plan,
     slo: &Slo,
     search: KneeSearch,
+    budget: Option<Duration>,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(f64, &LoadProgress),
 ) -> Result<Capacity, LoadError> {
@@ -85,6 +88,7 @@ pub fn capacity(
         most if most.is_finite() => Duration::from_nanos(most as u64).max(PUNCTUAL),
         _ => LATE,
     };
+    let began = Instant::now();
     let mut knee = Knee::new(search, slo);
     let mut session = Session::new(target, plan)?;
     let mut points: Vec<RatePoint> = Vec::new();
@@ -102,6 +106,10 @@ pub fn capacity(
             lateness,
             ..plan.clone()
         };
+        let end = began.elapsed() + step.longest();
+        if !points.is_empty() && budget.is_some_and(|budget| end > budget) {
+            break knee.result_if_ended();
+        }
         let mut on_event = |moment: TurnEvent<'_>| {
             if let TurnEvent::Progress(seen) = moment {
                 progress(rate, seen);

@@ -278,6 +278,11 @@ impl Plan {
         }
     }
 
+    /// The longest time that the load takes, with its warm-up: the server may leave its last requests unanswered.
+    pub fn longest(&self) -> Duration {
+        Duration::from_nanos(self.warm_up_before() + self.span()) + self.timeout
+    }
+
     /// The time before the duration in which requests are already sent, in nanoseconds.
     pub(crate) fn warm_up_before(&self) -> u64 {
         match self.warm_up {

@@ -31,8 +31,31 @@ fn search(threads: GeneratorThreads) -> Capacity {
     let plan = Plan { threads, max_requests: None, duration: Duration::from_millis(100), ..small() };
     let slo = Slo::parse("p99<2ms").expect("valid");
     let steps = KneeSearch { from: 200.0, most: 200.0, precision: 1.5, repeats: 1, steps: 3 };
-    capacity(&target(server.address), &plan, &slo, steps, &AtomicBool::new(false), &mut |_, _| {})
+    capacity(&target(server.address), &plan, &slo, steps, None, &AtomicBool::new(false), &mut |_, _| {})
         .expect("a search")
+}
+
+#[test]
+fn a_search_ends_when_another_measurement_does_not_fit_into_its_budget() {
+    let server = Loop::tcp(Stall::default());
+    let plan = Plan { max_requests: None, duration: Duration::from_millis(100), ..small() };
+    let slo = Slo::parse("p99<10s").expect("valid");
+    let search = KneeSearch { from: 1000.0, most: 1000.0, precision: 1.5, repeats: 2, steps: 4 };
+    let measured = |budget: Option<Duration>| {
+        capacity(
+            &target(server.address),
+            &plan,
+            &slo,
+            search,
+            budget,
+            &AtomicBool::new(false),
+            &mut |_, _| {},
+        )
+        .expect("a search")
+    };
+    let ended = measured(Some(Duration::from_secs(2)));
+    assert_eq!((ended.points.len(), ended.found.settled), (1, false));
+    assert!(measured(None).points.len() >= 2);
 }
 
 #[test]

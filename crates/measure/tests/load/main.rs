@@ -337,8 +337,9 @@ fn the_capacity_of_a_server_is_found() {
     // No request fails, so only the growing backlog shows that a rate is too high.
     let slo = Slo::parse("errors<5%").expect("valid");
     let search = KneeSearch { from: 150.0, most: 5_000.0, precision: 1.5, repeats: 1, steps: 14 };
-    let capacity = capacity(&target(slow), &plan, &slo, search, &AtomicBool::new(false), &mut |_, _| {})
-        .expect("a search");
+    let capacity =
+        capacity(&target(slow), &plan, &slo, search, None, &AtomicBool::new(false), &mut |_, _| {})
+            .expect("a search");
     match capacity.found.high {
         Some(bad) => assert!(bad < 1_500.0, "{:?}", capacity.found),
         // On a busy machine several measurements in succession may be void, or the generator is late.

@@ -1,6 +1,7 @@
 //! The options of `scruple load`.
 
 use crate::cli::{ResultArgs, StoreArgs};
+use crate::fault::Fault;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -274,6 +275,11 @@ pub struct JudgingArgs {
     /// Find the highest rate that keeps these limits: 'p99<20ms,errors<0.1%'.
     #[arg(long, value_name = "LIMITS", conflicts_with_all = ["against", "requests"])]
     pub slo: Option<String>,
+    /// With --slo, end the search within this time, with the result so far (default: no limit).
+    ///
+    /// The start of the server is not part of it.
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub budget: Option<String>,
     /// Treat differences within this margin as the same (default: 5%).
     ///
     /// With --slo, the margin is the largest accepted width of the interval of the highest rate (default: 25%).
@@ -301,6 +307,19 @@ impl LoadArgs {
         match self.amount.profile {
             LoadProfile::Knee => Some(self.judging.slo.as_deref().unwrap_or(LIMITS)),
             LoadProfile::Bench | LoadProfile::Soak => self.judging.slo.as_deref(),
+        }
+    }
+
+    /// Refuses a time for a search where there is none.
+    ///
+    /// # Errors
+    /// There is a time, and no search.
+    pub fn refuse_budget_without_search(&self) -> Result<(), Fault> {
+        match self.judging.budget.is_some() && self.slo().is_none() {
+            true => Err(Fault::usage(
+                "--budget is the time of a search: give its limits with --slo, or leave it out",
+            )),
+            false => Ok(()),
         }
     }
 

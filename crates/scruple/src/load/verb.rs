@@ -38,12 +38,13 @@ use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity};
+use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity, measurement};
 use scruple_measure::processor_quota::ProcessorQuotas;
 use scruple_measure::program::Program;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Loads the servers, stores the run, and prints the report.
 pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
@@ -243,8 +244,8 @@ impl LoadSetup<'_> {
     /// Says how long the load will take.
     fn announcement(&self, division: &Division) -> String {
         let servers = self.sides.len() as u32;
-        let span = std::time::Duration::from_nanos(self.plan.span());
-        let time = |time: std::time::Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
+        let span = Duration::from_nanos(self.plan.span());
+        let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
         let each = if servers > 1 {
             format!(
                 " ({servers} servers in {} turns of {} each)",
@@ -360,6 +361,17 @@ impl LoadSetup<'_> {
         // A measurement is as long as a window would be.
         let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
+        let first = Plan { duration: measurement(&plan, search.from), ..plan.clone() }.longest();
+        let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
+        let budget = self.args.judging.budget.as_deref().map(values::duration).transpose()?;
+        if budget.is_some_and(|budget| budget < first) {
+            return Err(Fault::usage(format!(
+                "the first measurement, at {}/s, may take {}, which is longer than --budget: give more time, a shorter \
+                 --duration, or a first rate with --rate FROM..MOST",
+                grouped(search.from),
+                time(first)
+            )));
+        }
         let mut server = super::windows::started(side, self.observed.patience, &self.interrupted)?;
         let progress = self.progress();
         let mut loaded = false;
@@ -370,15 +382,18 @@ impl LoadSetup<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
-        let [least, most] =
-            [1.0, LONGEST_MEASUREMENT].map(|n| quantity(duration.as_nanos() as f64 * n, &Unit::Nanoseconds));
+        let [least, most] = [duration, duration.mul_f64(LONGEST_MEASUREMENT)].map(time);
+        let end = match budget {
+            Some(budget) => format!("the search ends within {}", time(budget)),
+            None => "--budget limits the time of all".to_owned(),
+        };
         let windows = self.args.windows(1);
         progress.note(&format!(
             "up to {} measurements: each lasts {least} (--duration, divided by {windows}), or longer if it then has fewer than \
-             2,000 requests, but at most {most}",
+             2,000 requests, but at most {most}; {end}",
             search.steps
         ));
-        let found = capacity(&side.target, &plan, &slo, search, &self.interrupted, &mut on_progress);
+        let found = capacity(&side.target, &plan, &slo, search, budget, &self.interrupted, &mut on_progress);
         progress.clear();
         let ended = engine::status(&mut server);
         let known = loaded || server.is_some();

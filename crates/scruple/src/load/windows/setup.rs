@@ -264,6 +264,7 @@ fn request(args: &LoadArgs, path: &str) -> Result<Request, Fault> {
 pub fn plan(args: &LoadArgs, side: &TargetServer, seed: u64) -> Result<Plan, Fault> {
     let amount = &args.amount;
     let users = ScenarioSettings::of(args, side)?;
+    args.refuse_budget_without_search()?;
     let pace = match (&amount.rate, args.slo()) {
         _ if users.pace.is_some() => users.pace.unwrap_or(Pace::Closed),
         (Some(text), None) => {
