@@ -1,6 +1,6 @@
 //! Writes the explanation as JSON.
 
-use super::words;
+use super::{remarks, words};
 use crate::explain::closures::ClosureDifference;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
@@ -112,8 +112,8 @@ pub fn text(found: &Findings) -> String {
             runs: script.runs,
             difference: count(script, script.main()),
         }),
-        remarks: words::remarks(found),
-        notes: words::notes(found),
+        remarks: remarks::remarks(found),
+        notes: remarks::notes(found),
         counted_by: found.counted_by.as_deref(),
     };
     json::document(&ExplanationJson { explain })

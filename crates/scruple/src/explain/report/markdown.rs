@@ -1,6 +1,6 @@
 //! Writes the explanation as Markdown, for a message.
 
-use super::words;
+use super::{remarks, words};
 use crate::explain::findings::Findings;
 use crate::render::document_table::escaped;
 use scruple_core::unit::share;
@@ -27,10 +27,10 @@ pub fn text(found: &Findings, rows: usize) -> String {
         let [bytes, number] = words::closures(one);
         let _ = writeln!(out, "| {bytes} | {number} | {} |", escaped(&one.name));
     }
-    for remark in words::remarks(found) {
+    for remark in remarks::remarks(found) {
         let _ = writeln!(out, "\n! {}", escaped(&remark));
     }
-    for note in words::notes(found).into_iter().chain(words::counted(found)) {
+    for note in remarks::notes(found).into_iter().chain(remarks::counted(found)) {
         let _ = writeln!(out, "\n{}", escaped(&note));
     }
     out

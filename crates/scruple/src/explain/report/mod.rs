@@ -4,6 +4,7 @@ mod clauses;
 pub mod json;
 pub mod markdown;
 pub mod page;
+mod remarks;
 mod short_names;
 pub mod terminal;
 pub mod words;

@@ -1,7 +1,7 @@
 //! Writes the explanation as a page: what differs, the functions that it comes from, and a flame graph of increases
 //! and decreases.
 
-use super::{terminal, words};
+use super::{remarks, terminal, words};
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
@@ -96,11 +96,11 @@ fn of(
             tone(found.main().delta()),
         )],
         notes: lines
-            .chain(words::notes(found))
-            .chain(words::counted(found))
+            .chain(remarks::notes(found))
+            .chain(remarks::counted(found))
             .map(|line| harmless_sentence(&line))
             .collect(),
-        warnings: words::remarks(found).iter().map(|remark| harmless_sentence(remark)).collect(),
+        warnings: remarks::remarks(found).iter().map(|remark| harmless_sentence(remark)).collect(),
         sections,
     }
 }

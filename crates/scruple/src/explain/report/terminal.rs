@@ -1,6 +1,6 @@
 //! Writes the explanation as text for a terminal.
 
-use super::words;
+use super::{remarks, words};
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::{Findings, least_shown};
 use crate::render::align::{fit, remark, right, wrap};
@@ -48,12 +48,12 @@ pub fn text(found: &Findings, rows: usize, width: usize) -> String {
         table(found, explanation, FEW.min(rows), width, &mut out);
     }
     closures(found, rows, width, &mut out);
-    let remarks = words::remarks(found);
+    let remarks = remarks::remarks(found);
     if !remarks.is_empty() {
         out.push('\n');
     }
     out.extend(remarks.iter().map(|text| remark(text, width)));
-    for note in words::notes(found).into_iter().chain(words::counted(found)) {
+    for note in remarks::notes(found).into_iter().chain(remarks::counted(found)) {
         let _ = writeln!(out, "\n{}", wrap(&note, width));
     }
     out
