@@ -98,7 +98,7 @@ fn a_case_that_fails_is_recorded_and_a_program_without_cases_is_passed_over() {
         "{}",
         why("nothing")
     );
-    assert!(why("no bench program").contains("exit code 3"), "{}", why("no bench program"));
+    assert!(why("no bench program").contains("exited with code 3"), "{}", why("no bench program"));
     place.assert_no_processes();
 }
 
