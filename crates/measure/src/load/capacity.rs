@@ -1,8 +1,8 @@
 //! Finds the highest rate at which a server keeps its limits, with the search of `scruple_core::knee`.
 
 use super::{
-    Arrivals, LATE, Latencies, LoadError, LoadProgress, LoadResult, Pace, Plan, RunPart, Session, Target,
-    TurnEvent, WarmUp,
+    Arrivals, Ended, LATE, Latencies, LoadError, LoadProgress, LoadResult, Pace, Plan, RunPart, Session,
+    Target, TurnEvent, WarmUp,
 };
 use scruple_core::knee::{
     Knee, KneeInterval, KneeSearch, LimitCount, Measure, Measurement, Next, RateFigures, RateLimit,
@@ -115,16 +115,27 @@ pub fn capacity(
                 progress(rate, seen);
             }
         };
-        let load = session.turn(&step, interrupted, &mut on_event)?;
-        if interrupted.load(Ordering::Relaxed) {
+        let load = match session.turn(&step, interrupted, &mut on_event) {
+            Err(LoadError::Interrupted) if !points.is_empty() => break knee.result_if_ended(),
+            loaded => loaded?,
+        };
+        // A part of a measurement does not count, but it is kept if there is nothing else to show.
+        let is_part = load.ended == Ended::Interrupted;
+        if is_part && (!points.is_empty() || load.counts.answered == 0) {
             break knee.result_if_ended();
         }
         // What delays the generator says nothing about a server on another machine.
         let late = if target.is_local() { share_of_late(&load, lateness) } else { 0.0 };
-        let (measurement, broken, response) = judge(slo, rate, lateness, late, &load);
+        let (mut measurement, broken, response) = judge(slo, rate, lateness, late, &load);
+        if is_part {
+            measurement.outcome = RateOutcome::Void;
+        }
         let outcome = measurement.outcome;
         knee.report(measurement);
         points.push(RatePoint { rate, outcome, broken, response, late, load });
+        if interrupted.load(Ordering::Relaxed) {
+            break knee.result_if_ended();
+        }
     };
     let interrupted = interrupted.load(Ordering::Relaxed);
     Ok(Capacity { found, tallies: knee.tallies().to_vec(), points, interrupted, lateness })
@@ -214,7 +225,7 @@ fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> LimitCoun
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Ended, Failures, GeneratorCost};
+    use crate::load::{Failures, GeneratorCost};
 
     /// Of four parts the generator was late in one, whose responses would break the limit.
     #[test]

@@ -3,7 +3,7 @@
 use super::servers::{Loop, Stall};
 use super::{small, target};
 use scruple_core::knee::{KneeSearch, RateOutcome, Slo};
-use scruple_measure::load::{Capacity, GeneratorThreads, Plan, capacity};
+use scruple_measure::load::{Capacity, GeneratorThreads, LoadProgress, Plan, capacity};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -56,6 +56,26 @@ fn a_search_ends_when_another_measurement_does_not_fit_into_its_budget() {
     let ended = measured(Some(Duration::from_secs(2)));
     assert_eq!((ended.points.len(), ended.found.settled), (1, false));
     assert!(measured(None).points.len() >= 2);
+}
+
+#[test]
+fn a_search_that_is_interrupted_keeps_the_part_of_its_first_measurement() {
+    let server = Loop::tcp(Stall::default());
+    let plan = Plan { max_requests: None, duration: Duration::from_secs(1000), ..small() };
+    let slo = Slo::parse("p99<10s").expect("valid");
+    let search = KneeSearch { from: 1000.0, most: 1000.0, precision: 1.5, repeats: 2, steps: 4 };
+    let interrupted = AtomicBool::new(false);
+    let mut interrupt = |_, seen: &LoadProgress| {
+        if seen.answered > 0 {
+            interrupted.store(true, Ordering::Relaxed);
+        }
+    };
+    let target = target(server.address);
+    let found = capacity(&target, &plan, &slo, search, None, &interrupted, &mut interrupt).expect("a search");
+    assert!(found.interrupted && found.found.low.is_none() && found.found.high.is_none());
+    let [point] = found.points.as_slice() else { panic!("{} measurements", found.points.len()) };
+    assert!(point.outcome == RateOutcome::Void && point.load.counts.answered > 0);
+    assert_eq!(found.tallies.len(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Plan, RatePoint, measurement};
+use scruple_measure::load::{Capacity, Ended, Plan, RatePoint, measurement};
 use std::fmt::Write as _;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
@@ -79,7 +79,9 @@ fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
     }
     let points = &sought.found.points;
     let void = points.iter().filter(|point| point.outcome == RateOutcome::Void).count();
-    if void > 0 {
+    if cut_off(&sought.found) && void > 0 {
+        remarks.push("the measurement was cut short: its figures are those of its beginning".to_owned());
+    } else if void > 0 {
         remarks.push(format!("{void} of {} measurements were void and are ignored", points.len()));
     }
     remarks
@@ -126,9 +128,15 @@ fn broken(points: &[&RatePoint]) -> String {
     reasons.join("; ")
 }
 
+/// Whether the search was interrupted in its first measurement.
+fn cut_off(found: &Capacity) -> bool {
+    let is_part = |point: &RatePoint| point.load.ended == Ended::Interrupted;
+    found.interrupted && found.points.iter().all(is_part)
+}
+
 /// Writes the result of the search as a sentence.
 pub(crate) fn answer(sought: &RateSearch) -> String {
-    if sought.found.points.is_empty() {
+    if cut_off(&sought.found) {
         return "Nothing was found: the search was interrupted in its first measurement.".to_owned();
     }
     // If no limit was broken at a rate, the server did not keep up with it.
@@ -182,7 +190,6 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::load::Capacity;
 
     #[test]
     fn a_late_generator_is_said_with_what_to_do() {
