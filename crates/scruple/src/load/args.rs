@@ -275,9 +275,9 @@ pub struct JudgingArgs {
     /// Find the highest rate that keeps these limits: 'p99<20ms,errors<0.1%'.
     #[arg(long, value_name = "LIMITS", conflicts_with_all = ["against", "requests"])]
     pub slo: Option<String>,
-    /// With --slo, end the search within this time, with the result so far (default: no limit).
+    /// With --slo, end the search within this time, with the result so far (default: 10min).
     ///
-    /// The start of the server is not part of it.
+    /// The start of the server is not part of it. Without --budget, the first measurement may take longer.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub budget: Option<String>,
     /// Treat differences within this margin as the same (default: 5%).

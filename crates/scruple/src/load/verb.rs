@@ -152,6 +152,9 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
 /// The default range in which the highest rate is searched.
 const SEARCHED: &str = "100..1M";
 
+/// The default time of a search, unless its first measurement alone may take longer.
+const SEARCH_TIME: Duration = Duration::from_secs(600);
+
 /// Returns the terms by which a load is judged.
 pub fn terms(args: &LoadArgs) -> Result<Terms, Fault> {
     let margin = args.judging.margin.as_deref().map_or(Ok(default_margins::SERVERS), values::margin)?;
@@ -363,8 +366,8 @@ impl LoadSetup<'_> {
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let first = Plan { duration: measurement(&plan, search.from), ..plan.clone() }.longest();
         let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
-        let budget = self.args.judging.budget.as_deref().map(values::duration).transpose()?;
-        if budget.is_some_and(|budget| budget < first) {
+        let given = self.args.judging.budget.as_deref().map(values::duration).transpose()?;
+        if given.is_some_and(|given| given < first) {
             return Err(Fault::usage(format!(
                 "the first measurement, at {}/s, may take {}, which is longer than --budget: give more time, a shorter \
                  --duration, or a first rate with --rate FROM..MOST",
@@ -372,6 +375,7 @@ impl LoadSetup<'_> {
                 time(first)
             )));
         }
+        let budget = given.unwrap_or(SEARCH_TIME.max(first));
         let mut server = super::windows::started(side, self.observed.patience, &self.interrupted)?;
         let progress = self.progress();
         let mut loaded = false;
@@ -383,17 +387,15 @@ impl LoadSetup<'_> {
             );
         };
         let [least, most] = [duration, duration.mul_f64(LONGEST_MEASUREMENT)].map(time);
-        let end = match budget {
-            Some(budget) => format!("the search ends within {}", time(budget)),
-            None => "--budget limits the time of all".to_owned(),
-        };
         let windows = self.args.windows(1);
         progress.note(&format!(
             "up to {} measurements: each lasts {least} (--duration, divided by {windows}), or longer if it then has fewer than \
-             2,000 requests, but at most {most}; {end}",
-            search.steps
+             2,000 requests, but at most {most}; the search ends within {} (--budget)",
+            search.steps,
+            time(budget)
         ));
-        let found = capacity(&side.target, &plan, &slo, search, budget, &self.interrupted, &mut on_progress);
+        let found =
+            capacity(&side.target, &plan, &slo, search, Some(budget), &self.interrupted, &mut on_progress);
         progress.clear();
         let ended = engine::status(&mut server);
         let known = loaded || server.is_some();
