@@ -1,5 +1,6 @@
 //! `scruple load`: loads servers, and weighs their requests.
 
+pub mod announcement;
 pub mod args;
 pub mod limits;
 pub mod live;

@@ -1,5 +1,6 @@
 //! `scruple load`: loads servers, and weighs the cost of their requests.
 
+use super::announcement::{announcement, times_of_counting};
 use super::args::{LoadArgs, LoadInstrument};
 use super::limits::with_limits_of;
 use super::on_farm;
@@ -29,7 +30,6 @@ use crate::render::export::{names, writer};
 use crate::render::output;
 use crate::render::{Report, run_on_terminal};
 use scruple_core::default_margins;
-use scruple_core::evidence::APART;
 use scruple_core::knee::{KneeSearch, Slo};
 use scruple_core::limit::Limit;
 use scruple_core::metric::metric;
@@ -222,7 +222,7 @@ impl LoadSetup<'_> {
         let store = paths::open_store(&self.args.store)?;
         let progress = self.progress();
         if self.args.scripted.is_none() {
-            progress.note(&self.announcement(&division));
+            progress.note(&announcement(&self.plan, &division, self.sides.len() as u32, self.counts()));
         }
         let mut loading = Loading::new(loader, arms, run, store, progress)?;
         let mut stop = match loading.take(&self.plan, division, &self.watchers) {
@@ -244,31 +244,9 @@ impl LoadSetup<'_> {
         Ok((loading, loads, stop))
     }
 
-    /// Says how long the load will take.
-    fn announcement(&self, division: &Division) -> String {
-        let servers = self.sides.len() as u32;
-        let span = Duration::from_nanos(self.plan.span());
-        let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
-        let each = if servers > 1 {
-            format!(
-                " ({servers} servers in {} turns of {} each)",
-                division.turns,
-                time(division.turn(&self.plan))
-            )
-        } else {
-            String::new()
-        };
-        let started = self.sides.iter().any(|side| side.command.is_some()) && !self.args.cost.no_cost;
-        let behind = match (started, servers > 1) {
-            (true, false) => {
-                "; then allocations are counted and the runtime is asked, about ten seconds more"
-            }
-            (true, true) => {
-                "; then allocations are counted and the runtime is asked, about twenty seconds more for each server"
-            }
-            (false, _) => "",
-        };
-        format!("{} of load{each}{behind}", time(span * servers))
+    /// Whether allocations are counted and runtimes are asked.
+    fn counts(&self) -> bool {
+        self.sides.iter().any(|side| side.command.is_some()) && !self.args.cost.no_cost
     }
 
     fn names(&self) -> Vec<String> {
@@ -280,8 +258,7 @@ impl LoadSetup<'_> {
         let cost = &self.args.cost;
         let Some(folder) = self.folder.as_ref().map(WorkFolder::path) else { return Ok(()) };
         let progress = self.progress();
-        // Servers that are compared are counted often enough to show that counts differ.
-        let times = if self.sides.len() > 1 { APART as u32 } else { 1 };
+        let times = times_of_counting(self.sides.len() as u32);
         for (index, (side, server)) in self.sides.iter().zip(&mut loads.servers).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
@@ -310,7 +287,7 @@ impl LoadSetup<'_> {
                 server.heap = Some(heap);
                 progress.pass(&side.name, "asking the language runtime");
                 let runtime = repeated(times, |block| {
-                    let runtime = pass.runtime();
+                    let runtime = pass.runtime(block + 1 == times);
                     loading.add(
                         index,
                         block,

@@ -1,7 +1,8 @@
 //! Weighs what a language runtime reports per request: allocated bytes, collections, their time, and whether slow
 //! requests waited for a collection. The server runs twice with the agent of `runtimes`, with few and then with many
 //! requests. The difference of the figures is divided by the difference of the numbers of requests, so that one-time
-//! costs cancel. Pauses are those of the second run, and are compared with that run's requests.
+//! costs cancel. Pauses are those of the second run, or of a run at another pace, and are compared with that run's
+//! requests.
 
 use super::process_tree::{ProcessTree, cpu_clock};
 use super::start::ServerCommand;
@@ -127,7 +128,7 @@ pub fn weigh(
     if requests.0 >= requests.1 {
         return Err("the second count of requests must be the larger one".to_owned().into());
     }
-    let mut counted = |count: u64| count_over(server, target, count, patience, interrupted, load);
+    let mut counted = |count: u64| count_over(server, target, patience, interrupted, &mut || load(count));
     let (few, many) = (counted(requests.0)?.readings, counted(requests.1)?);
     let (load, pauses, many) = (many.load, many.pauses, many.readings);
     let each = each_request(&few, &many, (requests.1 - requests.0) as f64);
@@ -135,6 +136,21 @@ pub fn weigh(
         true => Err(why(&many).into()),
         false => Ok(Collections { each, pauses: pauses.map(|pauses| Pauses::of(&load, &pauses)) }),
     }
+}
+
+/// Compares the pauses of one run of the server with the requests of `load`, which it returns.
+///
+/// # Errors
+/// Says why the pauses are not known, as a clause.
+pub fn pauses(
+    server: &ServerCommand,
+    target: &Target,
+    patience: Duration,
+    interrupted: &AtomicBool,
+    load: &mut dyn FnMut() -> Result<LoadResult, String>,
+) -> Result<Pauses, NoRuntimeFigures> {
+    let run = count_over(server, target, patience, interrupted, load)?;
+    Ok(Pauses::of(&run.load, &run.pauses?))
 }
 
 /// What one of the `requests` that the second run had more added to each figure.
@@ -190,10 +206,9 @@ struct ServerRun {
 fn count_over(
     server: &ServerCommand,
     target: &Target,
-    requests: u64,
     patience: Duration,
     interrupted: &AtomicBool,
-    load: &mut dyn FnMut(u64) -> Result<LoadResult, String>,
+    load: &mut dyn FnMut() -> Result<LoadResult, String>,
 ) -> Result<ServerRun, NoRuntimeFigures> {
     let folder = match &server.folder {
         Some(folder) => folder.clone(),
@@ -224,7 +239,7 @@ fn count_over(
     // below a wrapper, so the whole process tree is searched.
     wait_until_idle(running.pid());
     let before = processor_times(&runtimes.processes());
-    let (loaded, stops) = watched(running.pid(), || load(requests));
+    let (loaded, stops) = watched(running.pid(), load);
     let idle = unchanged(&before);
     let exits = counters::while_running(running.pid());
     // Most runtimes shut down properly after SIGINT. A killed runtime reports nothing.

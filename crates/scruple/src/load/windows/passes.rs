@@ -56,6 +56,15 @@ const MOST_TIMEOUTS: u64 = 3;
 /// The usual length of a separate pass at the rate of the timing pass, in seconds.
 const SECONDS: f64 = 3.0;
 
+/// The length of a pass with a server for which 600 requests would take longer, in seconds.
+const SLOW_SECONDS: f64 = 12.0;
+
+/// The smallest number of requests of a pass that only counts, however slow the server is.
+const FEWEST: f64 = 60.0;
+
+/// About how long a server takes to start, become idle and end, in seconds. It only serves to announce times.
+const START_SECONDS: f64 = 1.0;
+
 impl InstrumentPass<'_> {
     /// Counts the allocations of a server that is started with the allocation counter attached.
     ///
@@ -72,9 +81,8 @@ impl InstrumentPass<'_> {
         command.env.extend(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
         let (server, tree) = self.attach(&side)?;
         let mut counters = || counters(&session);
-        let requests = ((self.rate * SECONDS) as u64).clamp(600, 100_000);
-        let lengths = sheet::windows(requests, 2);
-        let bounded = self.bounded(COUNTED);
+        let lengths = sheet::windows(counted_requests(self.rate, 100_000), 2);
+        let bounded = self.counted();
         // The time is divided equally between the windows and the warm-up before them.
         let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
         // As in the timing pass, connections are opened once, in the warm-up. If each window opened its own, their cost
@@ -105,20 +113,31 @@ impl InstrumentPass<'_> {
         }
     }
 
-    /// Reads from the server's language runtime the allocations per request, and how often it collects.
+    /// Reads from the server's language runtime the allocations per request, and how often it collects. The pauses are
+    /// compared with slow requests at the pace of the load, for which an open loop needs another run: only the last of
+    /// several passes does this.
     ///
     /// # Errors
     /// A clause that says why there are no figures.
-    pub fn runtime(&self) -> Result<Collections, NoRuntimeFigures> {
+    pub fn runtime(&self, last: bool) -> Result<Collections, NoRuntimeFigures> {
         let command = self
             .side
             .command
             .as_ref()
             .ok_or_else(|| "the runtime has to be asked from the start".to_owned())?;
-        let many = ((self.rate * SECONDS) as u64).clamp(600, 20_000);
-        let mut exactly = |count: u64| self.exactly(count, self.bounded(COUNTED));
+        let many = counted_requests(self.rate, 20_000);
+        let mut exactly = |count: u64| self.exactly(count, self.counted());
         let (target, patience) = (&self.side.target, self.observed.patience);
-        collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)
+        let weighed =
+            collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)?;
+        let paced = self.bounded(COUNTED);
+        if !last || paced.pace == Pace::Closed {
+            return Ok(weighed);
+        }
+        let paced = Plan { max_requests: Some(many), duration: at_pace(self.plan), ..paced };
+        let mut run = || self.run(&paced);
+        let pauses = collections::pauses(command, target, patience, self.interrupted, &mut run);
+        Ok(Collections { pauses: pauses.map_err(|why| why.to_string()), ..weighed })
     }
 
     /// Counts instructions and calls by function under Valgrind, in a closed loop over the load's connections.
@@ -127,12 +146,7 @@ impl InstrumentPass<'_> {
     /// A clause that says why they cannot be counted.
     pub fn instructions(&self, requests: u64) -> Result<RequestInstructions, String> {
         let command = self.side.command.as_ref().ok_or("Valgrind has to start the server itself")?;
-        let plan = Plan {
-            pace: Pace::Closed,
-            threads: GeneratorThreads::of(1),
-            grow_to: 0,
-            ..self.bounded(SIMULATED)
-        };
+        let plan = closed(Plan { threads: GeneratorThreads::of(1), ..self.bounded(SIMULATED) });
         let mut exactly = |count: u64| self.exactly(count, plan.clone());
         let cache = paths::calltree_folder().map_err(|fault| fault.to_string())?;
         instructions::weigh(command, &self.side.target, requests, &cache, self.interrupted, &mut exactly)
@@ -191,6 +205,12 @@ impl InstrumentPass<'_> {
         Plan { max_requests: Some((requests as u64).clamp(100, 100_000)), ..self.bounded(slower) }
     }
 
+    /// Returns the plan of a pass that only counts. It is a closed loop, because an open loop would last as long as its
+    /// rate is low.
+    fn counted(&self) -> Plan {
+        closed(self.bounded(COUNTED))
+    }
+
     /// Returns the plan of a pass whose instrument makes the server this many times slower.
     fn bounded(&self, slower: u32) -> Plan {
         // The users of a pass do not pause between requests, and each connection has one user.
@@ -208,6 +228,38 @@ impl InstrumentPass<'_> {
             ..self.plan.clone()
         }
     }
+}
+
+/// The same load in a closed loop over its connections.
+fn closed(plan: Plan) -> Plan {
+    Plan { pace: Pace::Closed, grow_to: 0, ..plan }
+}
+
+/// The number of requests of a pass that only counts, at most `most`, for a server with this many good answers per
+/// second. There are fewer than 600 if the server would need too long for them.
+fn counted_requests(rate: f64, most: u64) -> u64 {
+    let usual = (rate * SECONDS).max(600.0);
+    (usual.min((rate * SLOW_SECONDS).max(FEWEST)) as u64).min(most)
+}
+
+/// How long the pauses for collections are compared with the requests of an open loop: as long as the load itself.
+fn at_pace(plan: &Plan) -> Duration {
+    Duration::from_nanos(plan.span()).clamp(Duration::from_secs_f64(SECONDS), LONGEST)
+}
+
+/// The time for the passes that count allocations and ask the runtime, for a server whose runtime is asked this many
+/// times: usually, and if the server is hardly faster than the rate of the load, or is slow in a closed loop.
+pub fn time_of_counting(plan: &Plan, times: u32) -> [Duration; 2] {
+    let slow = plan.rate().map_or(SLOW_SECONDS, |rate| counted_requests(rate, 100_000) as f64 / rate);
+    let is_open = closed(plan.clone()).pace != plan.pace && plan.scenario.is_none();
+    let pauses = if is_open { at_pace(plan).as_secs_f64() + START_SECONDS } else { 0.0 };
+    [SECONDS.min(slow), slow].map(|seconds| {
+        // The runtime is asked in two runs of the server, of which the first has a sixth of the requests. Before the
+        // windows in which allocations are counted, there is one of a twelfth of their requests.
+        let runtime = seconds * 7.0 / 6.0 + 2.0 * START_SECONDS;
+        let heap = seconds * 13.0 / 12.0 + 3.0 * START_SECONDS;
+        Duration::from_secs_f64(heap + runtime * f64::from(times) + pauses)
+    })
 }
 
 fn counters(session: &HeapSession) -> Vec<Reading> {
@@ -256,4 +308,34 @@ pub fn readings(sheet: &Sheet) -> Vec<Vec<Reading>> {
             super::readings::costs(&each, source).collect()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use scruple_measure::load::{Arrivals, Request};
+
+    #[test]
+    fn a_slow_server_is_counted_over_fewer_requests() {
+        let requests = [1.0, 10.0, 50.0, 1000.0, 1e6].map(|rate| counted_requests(rate, 100_000));
+        assert_eq!(requests, [60, 120, 600, 3000, 100_000]);
+    }
+
+    #[test]
+    fn the_announced_time_follows_from_the_rate() {
+        let seconds = |rate: Option<f64>, times: u32| {
+            let pace = rate.map_or(Pace::Closed, |rate| Pace::Open { rate, arrivals: Arrivals::Constant });
+            let plan = Plan { pace, duration: Duration::from_secs(4), ..Plan::of(Request::get("/")) };
+            time_of_counting(&plan, times).map(|time| time.as_secs_f64().round() as u64)
+        };
+        // Allocations: 3 s * 13/12 + 3 s, or 12 s * 13/12 + 3 s. Each run of the runtime: 3 s * 7/6 + 2 s, or
+        // 12 s * 7/6 + 2 s. In an open loop also 4 s + 1 s for pauses.
+        assert_eq!(seconds(None, 1), [12, 32]);
+        assert_eq!(seconds(None, 4), [28, 80]);
+        assert_eq!(seconds(Some(50.0), 4), [33, 85]);
+        // 1800 requests at 600/s take the usual 3 s.
+        assert_eq!(seconds(Some(600.0), 1), [17, 17]);
+        // 60 requests at 1/s.
+        assert_eq!(seconds(Some(1.0), 1), [17, 145]);
+    }
 }
