@@ -320,6 +320,25 @@ fn slow_requests_that_met_a_collection_are_counted() {
     assert!(number("slow_that_met_one") > 0 && number("slow_that_met_one") <= number("slow"), "{pauses}");
 }
 
+#[test]
+fn counts_do_not_depend_on_the_rate_and_pauses_are_compared_at_it() {
+    let place = Place::new();
+    place.write("server.py", COLLECTING);
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/");
+    let words =
+        ["load", &url, "--json", "--no-store", "-c", "1", "--rate", "2", "-n", "4", "-d", "60s", "--"];
+    let answer = place.run(words.into_iter().chain(["python3", "server.py", &port]));
+    let json = answer.json();
+    // Of 10 requests and of 60, only the latter reach the fiftieth, at which the server collects.
+    let collections = at(&json, "/load/servers/0/runtime/gc.count").as_f64();
+    assert!(collections.is_some_and(|each| (each - 0.02).abs() < 1e-9), "{}", answer.exchange());
+    // In the run at the rate, 3 s have 6 requests.
+    let pauses = at(&json, "/load/servers/0/pauses");
+    assert!(pauses["requests"].as_u64().is_some_and(|requests| (4..=7).contains(&requests)), "{pauses}");
+    assert_eq!(pauses["count"], 0, "{pauses}");
+}
+
 /// A server in C, below a shell that also keeps a helper in Python waiting.
 #[test]
 fn the_runtime_of_a_helper_that_only_waits_is_not_that_of_the_server() {
