@@ -106,7 +106,10 @@ pub fn leak(args: &LeakArgs) -> Result<Code, Fault> {
         let Some(unread) = judgement.unread.iter().find(|key| !tried.contains(*key)) else { break judgement };
         tried.push(*unread);
         match *unread {
-            COLLECTIONS => collections = taking.collections(&sizes, schedule.left())?,
+            COLLECTIONS if taking.is_collected => {
+                collections = taking.collections(&sizes, schedule.left())?
+            }
+            COLLECTIONS => {}
             key if key == MALLOC.0 => {
                 taking.read_malloc(&mut other_memory, &sizes, &points, schedule.left())?
             }

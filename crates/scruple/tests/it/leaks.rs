@@ -342,6 +342,15 @@ fn a_real_program_that_keeps_what_it_allocates_leaks() {
     assert_eq!(frees["verdict"], "constant", "{frees:#}");
 }
 
+#[test]
+fn growth_of_a_program_whose_allocator_cannot_be_seen_needs_no_collections() {
+    let place = Place::new();
+    place.compile("prog", KEEPS, &["-static"]);
+    let sizes = ["--sizes", "50k,100k,200k,400k,800k", "--", "./prog"];
+    let keeps = verdict(&place, &[&sizes[..], &["keep", "{size}"]].concat());
+    assert_eq!((&keeps["verdict"], &keeps["metric"]), (&json!("grows"), &json!("memory.peak")), "{keeps:#}");
+}
+
 /// A Haskell program that keeps every number it has seen (`keep`), or only a short list.
 const HASKELL: &str = "
 import Control.Monad
