@@ -1,6 +1,6 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
-use super::allocator::whole_contexts;
+use super::allocator::{Inside, whole_contexts};
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::matching::{Key, Matched};
 use super::merged::merged;
@@ -266,9 +266,19 @@ pub fn explain(
     count: Count,
 ) -> Explanation {
     let keys = &matched.keys;
+    let inside = Inside::of([first, second], [&matched.of_first, &matched.of_second]);
+    let compared = |key: usize| (code.same)(&keys[key].first, &keys[key].second);
+    let changed = |key: &usize| {
+        let in_both = !keys[*key].first.is_empty() && !keys[*key].second.is_empty();
+        in_both && compared(*key) == Some(false)
+    };
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
-    let mut same =
-        |key: usize| *known.entry(key).or_insert_with(|| (code.same)(&keys[key].first, &keys[key].second));
+    let mut same = |key: usize| {
+        *known.entry(key).or_insert_with(|| match compared(key) {
+            Some(true) if inside.entries.contains(&key) && inside.parts.iter().any(changed) => Some(false),
+            same => same,
+        })
+    };
     let pieces = match first.edges.is_empty() || second.edges.is_empty() {
         true => {
             let nodes = merged([first, second], [&matched.of_first, &matched.of_second], count);

@@ -129,7 +129,9 @@ impl<'a> Pairings<'a> {
     /// Explains where the difference of a count comes from, using all pairs.
     pub fn explained(&self, count: Count) -> Explanation {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
-        let variation = if count == Count::Instructions { self.variation } else { 0 };
+        // Nothing else is known of other counts if there is only one launch of each.
+        let is_known = count != Count::Instructions && !self.within.is_empty();
+        let variation = if is_known { 0 } else { self.variation };
         match self.between.as_slice() {
             [one] if self.within.is_empty() && variation == 0 => one.explained(count),
             all => explain::mean_with_spread(of(all), &of(&self.within), variation as f64)

@@ -155,9 +155,9 @@ fn range(runs: &[RunCounts], count: impl Fn(&FunctionCounts) -> u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::are_enough;
+    use super::*;
     use scruple_core::explain::{Context, Function, OwnCost};
-    use scruple_measure::calltree::{ProfileFunction, Side};
+    use scruple_measure::calltree::ProfileFunction;
 
     /// A launch of a program with one function, which executes this many instructions.
     fn launch(name: &str, instructions: u64) -> Side {
@@ -180,6 +180,18 @@ mod tests {
             assert!(!are_enough(&launches(starts_threads, near), 5, 0));
             assert!(are_enough(&launches(starts_threads, far), 5, 0));
         }
+    }
+
+    #[test]
+    fn all_counts_of_a_single_launch_may_vary_if_its_total_does() {
+        let mut sides = [1_000_000, 2_000_000].map(|each| vec![launch("work", each)]);
+        sides[1][0].tree.contexts[1].cost.allocations = 50;
+        let binaries = Binaries::new();
+        let varies = |variation| {
+            let pairings = Pairings::of([&sides[0], &sides[1]], variation, &binaries);
+            pairings.explained(Count::Allocations).rows[0].is_within_spread()
+        };
+        assert_eq!([varies(None), varies(Some(1))], [false, true]);
     }
 
     #[test]

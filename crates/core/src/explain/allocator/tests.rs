@@ -58,6 +58,15 @@ fn what_the_allocator_does_inside_is_a_part_of_the_function_that_is_called() {
 }
 
 #[test]
+fn a_change_inside_of_the_allocator_is_one_of_the_function_that_is_called() {
+    let mut dearer = allocating("libc.so", 100, 1);
+    dearer.contexts[3].cost.instructions += 1_000;
+    let found = explained(&allocating("libc.so", 100, 1), &dearer, "_int_malloc");
+    let row = &found.rows[0];
+    assert_eq!((row.name.as_str(), row.same_code, row.delta), ("malloc", Some(false), 1_000.0), "{found:#?}");
+}
+
+#[test]
 fn the_inside_of_another_allocator_is_code_like_any_other() {
     let library = "libjemalloc.so";
     let found = explained(&allocating(library, 100, 1), &allocating(library, 100, 2), "parse");
