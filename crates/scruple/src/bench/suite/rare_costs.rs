@@ -44,6 +44,8 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
 }
 
 /// The mean and the median of the processor time of an iteration, if the mean is larger than that of the tare explains.
+/// The mean is that of readings relative to the median of their process: if processes differ, the mean of all readings
+/// may be less than their median.
 fn notable_mean(run: &Run, weighed: &Weighed) -> Option<(f64, f64)> {
     let (arm, tare) = (&run.arms[weighed.arm], &run.arms[weighed.tare]);
     let of = |arm: &Arm| Some(counted_blocks::counted(arm.sample("time.cpu")?, tare));
@@ -51,7 +53,8 @@ fn notable_mean(run: &Run, weighed: &Weighed) -> Option<(f64, f64)> {
     let (own, of_tare) = by_median(case.clone()).paired(&by_median(tare));
     let excess: Vec<(f64, u64)> = own.iter().zip(&of_tare).map(|(own, tare)| (own - tare, 1)).collect();
     let excess = pooled::mean(&excess, run.terms.level)?;
-    (excess.low > NOTABLE).then(|| (mean(&case.readings), median(&case.readings)))
+    let median = median(&case.readings);
+    (excess.low > NOTABLE).then(|| (median * mean(&own), median))
 }
 
 /// The readings relative to the median of their process: processes differ for other reasons as well.
