@@ -2,7 +2,6 @@
 //! requests, so they say nothing by themselves: what they cost is a part of the function that was called.
 
 use super::Tree;
-use std::collections::BTreeSet;
 
 /// The functions of the C library through which programs allocate and free.
 const ENTRIES: [&str; 10] = [
@@ -41,31 +40,6 @@ pub fn whole_contexts(tree: &Tree) -> Vec<usize> {
         whole.push(entry.unwrap_or(at));
     }
     whole
-}
-
-/// What is inside of the C library's allocator in two trees, by key.
-#[derive(Default)]
-pub struct Inside {
-    /// The functions through which programs allocate and free.
-    pub entries: BTreeSet<usize>,
-    /// The functions whose cost is a part of these. If the code of one differs, so does that of the entries.
-    pub parts: BTreeSet<usize>,
-}
-
-impl Inside {
-    /// Collects the keys of both trees, whose functions have the given keys.
-    pub fn of(trees: [&Tree; 2], keys: [&[usize]; 2]) -> Inside {
-        let mut inside = Inside::default();
-        for (tree, keys) in trees.into_iter().zip(keys) {
-            let key = |context: usize| keys[tree.contexts[context].function];
-            for (at, whole) in whole_contexts(tree).into_iter().enumerate().filter(|(at, whole)| at != whole)
-            {
-                inside.entries.insert(key(whole));
-                inside.parts.insert(key(at));
-            }
-        }
-        inside
-    }
 }
 
 #[cfg(test)]

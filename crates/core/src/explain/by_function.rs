@@ -1,13 +1,14 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
-use super::allocator::{Inside, whole_contexts};
 use super::decompose::{DifferencePiece, PieceKind, decompose};
+use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::names::is_cold_part;
-use super::{CodeComparison, Context, Count, Tree, by_edges, group, nameless};
+use super::{CodeComparison, Count, Tree, by_edges, group, nameless};
 use crate::sorting::{self, SortedMap};
 use serde::Serialize;
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 /// An explanation of why two programs differ in a count.
@@ -266,31 +267,33 @@ pub fn explain(
     count: Count,
 ) -> Explanation {
     let keys = &matched.keys;
-    let inside = Inside::of([first, second], [&matched.of_first, &matched.of_second]);
+    let trees = [KeyedTree::of(first, &matched.of_first), KeyedTree::of(second, &matched.of_second)];
+    let inside = Inside::of(&trees);
     let compared = |key: usize| (code.same)(&keys[key].first, &keys[key].second);
     let changed = |key: &usize| {
         let in_both = !keys[*key].first.is_empty() && !keys[*key].second.is_empty();
         in_both && compared(*key) == Some(false)
     };
+    let inside_changed = LazyCell::new(|| inside.parts.iter().any(changed));
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
     let mut same = |key: usize| {
         *known.entry(key).or_insert_with(|| match compared(key) {
-            Some(true) if inside.entries.contains(&key) && inside.parts.iter().any(changed) => Some(false),
+            Some(true) if inside.entries.contains(&key) && *inside_changed => Some(false),
             same => same,
         })
     };
     let pieces = match first.edges.is_empty() || second.edges.is_empty() {
         true => {
-            let nodes = merged([first, second], [&matched.of_first, &matched.of_second], count);
+            let nodes = merged(&trees, count);
             decompose(&nodes, keys, count, &mut same)
         }
         false => {
-            let keys_of = [matched.of_first.as_slice(), matched.of_second.as_slice()];
+            let keys_of = trees.each_ref().map(|one| one.keys);
             by_edges::decompose([first, second], keys_of, keys, count, &mut same)
         }
     };
-    let sums = sums(first, second, matched, count);
-    let calls = calls_by_caller([first, second], matched);
+    let sums = sums(&trees, keys.len(), count);
+    let calls = calls_by_caller(&trees);
     let mut grouped: SortedMap<(&str, String), Vec<DifferencePiece>> = SortedMap::new();
     for piece in pieces {
         let owner = &keys[piece.owner];
@@ -303,54 +306,46 @@ pub fn explain(
     explanation
 }
 
-fn sums(first: &Tree, second: &Tree, matched: &Matched, count: Count) -> Vec<KeySums> {
-    let mut sums = vec![KeySums::default(); matched.keys.len()];
-    // A function jumps to a part of itself; that is not a call.
-    let calls = |tree: &Tree, context: &Context| match is_cold_part(&tree.functions[context.function].shown) {
-        true => 0,
-        false => context.calls + context.recursive,
-    };
-    for (side, (tree, keys)) in
-        [(first, &matched.of_first), (second, &matched.of_second)].into_iter().enumerate()
-    {
-        for (at, whole) in whole_contexts(tree).into_iter().enumerate() {
-            let sum = &mut sums[keys[tree.contexts[whole].function]];
-            let (of_calls, own) = match side {
-                0 => (&mut sum.calls.0, &mut sum.own.0),
-                _ => (&mut sum.calls.1, &mut sum.own.1),
-            };
-            *of_calls += if whole == at { calls(tree, &tree.contexts[at]) } else { 0 };
-            *own += tree.contexts[at].cost.of(count);
+fn sums(trees: &[KeyedTree; 2], keys: usize, count: Count) -> Vec<KeySums> {
+    let mut sums = vec![KeySums::default(); keys];
+    for (side, keyed) in trees.iter().enumerate() {
+        for (at, context) in keyed.tree.contexts.iter().enumerate() {
+            let sum = &mut sums[keyed.key(at)];
+            *of_side(&mut sum.own, side) += context.cost.of(count);
+            // A function jumps to a part of itself; that is not a call.
+            if keyed.is_whole(at) && !is_cold_part(&keyed.tree.functions[context.function].shown) {
+                *of_side(&mut sum.calls, side) += context.calls + context.recursive;
+            }
         }
     }
     sums
 }
 
+fn of_side(pair: &mut (u64, u64), side: usize) -> &mut u64 {
+    if side == 0 { &mut pair.0 } else { &mut pair.1 }
+}
+
 /// The number of calls of one key by another, in each program, by caller and callee.
 type CallsByCaller = HashMap<(usize, usize), (u64, u64)>;
 
-fn calls_by_caller([first, second]: [&Tree; 2], matched: &Matched) -> CallsByCaller {
+fn calls_by_caller(trees: &[KeyedTree; 2]) -> CallsByCaller {
     let mut calls = CallsByCaller::new();
-    for (tree, of, is_first) in [(first, &matched.of_first, true), (second, &matched.of_second, false)] {
+    for (side, keyed) in trees.iter().enumerate() {
+        let tree = keyed.tree;
         let mut add = |caller: usize, callee: usize, more: u64| {
-            let sum = calls.entry((of[caller], of[callee])).or_default();
-            let sum = if is_first { &mut sum.0 } else { &mut sum.1 };
+            let sum = of_side(calls.entry((caller, callee)).or_default(), side);
             *sum = sum.saturating_add(more);
         };
-        let whole = whole_contexts(tree);
-        let function = |at: usize| tree.contexts[whole[at]].function;
         // Where there are edges, they are all calls, and contexts show some of them again.
-        let shown =
-            tree.contexts.iter().enumerate().filter(|(at, _)| tree.edges.is_empty() && whole[*at] == *at);
-        for (at, context) in shown {
-            if let Some(above) = context.parent {
-                add(function(above), function(at), context.calls);
+        for (at, context) in tree.contexts.iter().enumerate().filter(|_| tree.edges.is_empty()) {
+            if let Some(above) = context.parent.filter(|_| keyed.is_whole(at)) {
+                add(keyed.key(above), keyed.key(at), context.calls);
             }
         }
-        for (from, to, more) in tree.recursive.iter().filter(|(_, to, _)| whole[*to] == *to) {
-            add(function(*from), function(*to), *more);
+        for (from, to, more) in tree.recursive.iter().filter(|(_, to, _)| keyed.is_whole(*to)) {
+            add(keyed.key(*from), keyed.key(*to), *more);
         }
-        tree.edges.iter().for_each(|edge| add(edge.caller, edge.callee, edge.calls));
+        tree.edges.iter().for_each(|edge| add(keyed.keys[edge.caller], keyed.keys[edge.callee], edge.calls));
     }
     calls
 }

@@ -1,7 +1,7 @@
 //! Merges the contexts of two call trees that have the same key below the same parent into one tree.
 
-use super::allocator::whole_contexts;
-use super::{Count, Tree};
+use super::Count;
+use super::keyed_tree::KeyedTree;
 use crate::number_map::NumberMap;
 use crate::sorting;
 
@@ -43,25 +43,27 @@ const FAR: usize = 2000;
 /// recursive call is added to a context on the path: to that of the outer call of the function by the same caller if
 /// both trees tell these apart ([`Tree::folds_by_call`]), else to that of the outer call. The result is empty unless
 /// both trees have contexts.
-pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<MergedNode> {
-    let [Some(root), Some(_)] = trees.map(|tree| tree.contexts.first()) else { return Vec::new() };
-    let by_call = trees.iter().all(|tree| tree.folds_by_call);
+pub fn merged(trees: &[KeyedTree; 2], count: Count) -> Vec<MergedNode> {
+    if trees.iter().any(|keyed| keyed.tree.contexts.is_empty()) {
+        return Vec::new();
+    }
+    let by_call = trees.iter().all(|keyed| keyed.tree.folds_by_call);
     let mut nodes =
-        vec![MergedNode { key: keys[0][root.function], parent: 0, sides: [None; 2], recursive_caller: None }];
+        vec![MergedNode { key: trees[0].key(0), parent: 0, sides: [None; 2], recursive_caller: None }];
     // One map for the whole tree takes far less memory than one for each context.
     let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
     let mut recursive: NumberMap<(u32, u32), f64> = NumberMap::default();
-    for (side, tree) in trees.into_iter().enumerate() {
-        let whole = whole_contexts(tree);
+    for (side, keyed) in trees.iter().enumerate() {
+        let tree = keyed.tree;
         let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
         for (index, context) in tree.contexts.iter().enumerate() {
-            if whole[index] != index {
-                let at = place[whole[index]];
+            if !keyed.is_whole(index) {
+                let at = place[keyed.whole[index]];
                 nodes[at as usize].sides[side].get_or_insert_default().own += context.cost.of(count) as f64;
                 place.push(at);
                 continue;
             }
-            let key = keys[side][context.function];
+            let key = keyed.key(index);
             // A merged tree has a single root, so other contexts without a parent go below it.
             let parent = context.parent.map_or(0, |parent| place[parent] as usize);
             let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key, by_call) };
@@ -80,7 +82,7 @@ pub fn merged(trees: [&Tree; 2], keys: [&[usize]; 2], count: Count) -> Vec<Merge
             sums.own += context.cost.of(count) as f64;
             place.push(at as u32);
         }
-        for (from, to, calls) in tree.recursive.iter().filter(|(_, to, _)| whole[*to] == *to) {
+        for (from, to, calls) in tree.recursive.iter().filter(|(_, to, _)| keyed.is_whole(*to)) {
             *recursive.entry((place[*to], place[*from])).or_default() += *calls as f64;
         }
     }

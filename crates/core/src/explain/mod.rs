@@ -10,6 +10,7 @@ mod by_edges;
 mod by_function;
 mod context_differences;
 mod decompose;
+mod keyed_tree;
 mod matching;
 mod merged;
 mod names;

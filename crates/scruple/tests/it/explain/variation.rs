@@ -37,21 +37,27 @@ fn random_bytes_of_the_kernel_are_the_same_in_each_run() {
     assert!(counts["a"].as_f64().is_some_and(|total| total > 100_000_000.0), "{}", answer.exchange());
 }
 
+/// Explains two programs of which the second does this much more work, and requires that so many launches of each were
+/// enough and that `main` is named. Returns the answer and the difference of `main`.
+fn explain_more_work(place: &Place, more: u32, runs: u64) -> (serde_json::Value, f64) {
+    build(place, "old", &random(1_000_000, 1));
+    build(place, "new", &random(1_000_000 + more, 1));
+    let answer = explain(place, &["./old", "./new"]);
+    let page = answer.json();
+    assert_eq!(at(&page, "/explain/runs"), runs, "{}", answer.exchange());
+    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
+    let (function, kind, delta) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("main", "own"), "{}", answer.exchange());
+    (page, delta)
+}
+
 #[test]
 fn two_runs_are_enough_if_counts_vary_by_much_less_than_the_programs_differ() {
     if !has_valgrind() {
         return;
     }
-    let place = Place::new();
-    build(&place, "old", &random(1_000_000, 1));
-    build(&place, "new", &random(1_300_000, 1));
-    let answer = explain(&place, &["./old", "./new"]);
-    let page = answer.json();
-    assert_eq!(at(&page, "/explain/runs"), 2, "{}", answer.exchange());
-    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
-    let (function, kind, delta) = first(&answer);
-    assert_eq!((function.as_str(), kind.as_str()), ("main", "own"), "{}", answer.exchange());
-    assert!((1_000_000.0..2_000_000.0).contains(&delta), "{delta}: {}", answer.exchange());
+    let (page, delta) = explain_more_work(&Place::new(), 300_000, 2);
+    assert!((1_000_000.0..2_000_000.0).contains(&delta), "{delta}: {page:#}");
 }
 
 #[test]
@@ -59,16 +65,8 @@ fn one_run_is_enough_if_the_programs_differ_by_much_more_than_any_function_can_v
     if !has_valgrind() {
         return;
     }
-    let place = Place::new();
-    build(&place, "old", &random(1_000_000, 1));
-    build(&place, "new", &random(40_000_000, 1));
-    let answer = explain(&place, &["./old", "./new"]);
-    let page = answer.json();
-    assert_eq!(at(&page, "/explain/runs"), 1, "{}", answer.exchange());
-    assert_eq!(at(&page, "/explain/repeats"), false, "{}", answer.exchange());
-    let (function, kind, delta) = first(&answer);
-    assert_eq!((function.as_str(), kind.as_str()), ("main", "own"), "{}", answer.exchange());
-    assert!(delta > 100_000_000.0, "{delta}: {}", answer.exchange());
+    let (page, delta) = explain_more_work(&Place::new(), 39_000_000, 1);
+    assert!(delta > 100_000_000.0, "{delta}: {page:#}");
     let sentences = at(&page, "/explain/sentences").to_string();
     assert!(sentences.contains("one launch of each; the total of another one differs by"), "{sentences}");
     // What differs by chance is less than a function can vary.
