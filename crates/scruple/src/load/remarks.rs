@@ -1,10 +1,11 @@
 //! The remarks on a load.
 
 use super::windows::{Loads, TargetServer};
+use crate::progress::in_words;
 use scruple_core::harmless_text::plain;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Subject};
-use scruple_core::unit::{Unit, grouped, quantity};
+use scruple_core::unit::grouped;
 use scruple_measure::load::cost::memory_growth::FILLED;
 use scruple_measure::load::{self, Doubt, Failure};
 
@@ -33,7 +34,7 @@ pub fn remark(run: &mut Run, loads: &Loads) {
     let several = loads.servers.len() > 1;
     let division = loads.division;
     if several && division.turns < division.windows {
-        let turn = quantity(division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds);
+        let turn = in_words(division.turn(&loads.plan));
         let text = format!(
             "each server is loaded in turns of {turn}: what happens between its turns is not seen, a stall at the end of \
              a turn is cut off, and a queue can grow only for one turn. To see these, load a server by itself, and for \

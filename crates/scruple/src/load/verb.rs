@@ -24,7 +24,7 @@ use crate::interruption;
 use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
-use crate::progress::Progress;
+use crate::progress::{Progress, in_words};
 use crate::render::FORMATS;
 use crate::render::export::{names, writer};
 use crate::render::output;
@@ -36,7 +36,7 @@ use scruple_core::metric::metric;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
-use scruple_core::unit::{Unit, grouped, parse_quantity, quantity};
+use scruple_core::unit::{Unit, grouped, parse_quantity};
 use scruple_measure::load::cost::start::ServerCommand;
 use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity, measurement};
 use scruple_measure::processor_quota::ProcessorQuotas;
@@ -342,14 +342,13 @@ impl LoadSetup<'_> {
         let duration = self.plan.duration / self.args.windows(1);
         let plan = Plan { pace: Pace::Open { rate: search.from, arrivals }, duration, ..self.plan.clone() };
         let first = Plan { duration: measurement(&plan, search.from), ..plan.clone() }.longest();
-        let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
         let given = self.args.judging.budget.as_deref().map(values::duration).transpose()?;
         if given.is_some_and(|given| given < first) {
             return Err(Fault::usage(format!(
                 "the first measurement, at {}/s, may take {}, which is longer than --budget: give more time, a shorter \
                  --duration, or a first rate with --rate FROM..MOST",
                 grouped(search.from),
-                time(first)
+                in_words(first)
             )));
         }
         let budget = given.unwrap_or(SEARCH_TIME.max(first));
@@ -363,13 +362,13 @@ impl LoadSetup<'_> {
                 &format!("{}/s · {} answered", grouped(rate), grouped(seen.answered as f64)),
             );
         };
-        let [least, most] = [duration, duration.mul_f64(LONGEST_MEASUREMENT)].map(time);
+        let [least, most] = [duration, duration.mul_f64(LONGEST_MEASUREMENT)].map(in_words);
         let windows = self.args.windows(1);
         progress.note(&format!(
             "up to {} measurements: each lasts {least} (--duration, divided by {windows}), or longer if it then has fewer than \
              2,000 requests, but at most {most}; the search ends within {} (--budget)",
             search.steps,
-            time(budget)
+            in_words(budget)
         ));
         let found =
             capacity(&side.target, &plan, &slo, search, Some(budget), &self.interrupted, &mut on_progress);

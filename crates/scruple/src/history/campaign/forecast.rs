@@ -8,12 +8,11 @@ use super::split_into_units::node_count;
 use crate::fault::Fault;
 use crate::history::expected_work::{AssumedCosts, ExpectedWork};
 use crate::history::schedule::VersionProgress;
-use crate::progress::Progress;
+use crate::progress::{Progress, in_words};
 use scruple_core::history::Graph;
 use scruple_core::run::Run;
 use scruple_core::stats::quantile::{median, quantile, sorted};
 use scruple_core::subject::{Arm, Subject};
-use scruple_core::unit::{Unit, quantity};
 use std::time::Duration;
 
 /// No time is printed for a history that is expected to take less than this.
@@ -210,8 +209,4 @@ fn builds_and_launches(work: &ExpectedWork) -> String {
         format!("{count} {}", if count == 1 { one } else { several })
     };
     format!("{} and {}", number(work.builds, "build", "builds"), number(work.launches, "launch", "launches"))
-}
-
-fn in_words(time: Duration) -> String {
-    quantity(time.as_nanos() as f64, &Unit::Nanoseconds)
 }

@@ -1,5 +1,6 @@
 //! Reports the memory map of a process: a table with a picture, its course over time, and both in JSON.
 
+use crate::progress::in_words;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
@@ -51,7 +52,7 @@ pub(crate) fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
     };
     format!(
         "{process}{tree}, {} after the beginning: then {} were resident in all, and {} at most",
-        quantity(largest.at.as_nanos() as f64, &Unit::Nanoseconds),
+        in_words(largest.at),
         bytes(largest.resident),
         bytes(peak.resident)
     )
@@ -193,7 +194,7 @@ fn over_time(course: &MemoryCourse, out: &mut String) {
     ];
     let _ = writeln!(out);
     if course.moments.len() > 1 {
-        let span = quantity(last.at.as_nanos() as f64, &Unit::Nanoseconds);
+        let span = in_words(last.at);
         let _ = writeln!(out, "Over {span}, {} moments", course.moments.len());
     }
     for (title, values) in rows.iter().filter(|(_, values)| !values.is_empty()) {

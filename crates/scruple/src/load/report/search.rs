@@ -1,6 +1,7 @@
 //! Reports a search for the highest rate on a terminal.
 
 use crate::load::windows::{Loads, RateSearch};
+use crate::progress::in_words;
 use crate::render::Report;
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
@@ -8,7 +9,6 @@ use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Capacity, Ended, Plan, RatePoint, measurement};
 use std::fmt::Write as _;
-use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// Writes the search for the highest rate: the answer, and the latency at each rate.
@@ -63,7 +63,7 @@ fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
              machine, may have waited for a core as well. More measurements now would not tell more. Search when the \
              machine is less busy: --threads 1@CORE and --priority make the generator punctual, but not the server",
             if ticked { "the generator, or a thread of ordinary priority beside it, was" } else { "the generator was" },
-            quantity(sought.found.lateness.as_nanos() as f64, &Unit::Nanoseconds),
+            in_words(sought.found.lateness),
             match ticked {
                 true => format!("in {} of the time", share(late)),
                 false => format!("with {} of the requests", share(late)),
@@ -89,13 +89,12 @@ fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
 
 /// Says how long the measurements were planned to be: at low rates, longer than the plan.
 fn lengths(plan: &Plan, points: &[RatePoint]) -> String {
-    let time = |time: Duration| quantity(time.as_nanos() as f64, &Unit::Nanoseconds);
     let planned = || points.iter().map(|point| measurement(plan, point.rate));
     match planned().min().zip(planned().max()) {
-        Some((shortest, longest)) if time(shortest) != time(longest) => {
-            format!(" of {} to {}", time(shortest), time(longest))
+        Some((shortest, longest)) if in_words(shortest) != in_words(longest) => {
+            format!(" of {} to {}", in_words(shortest), in_words(longest))
         }
-        Some((only, _)) => format!(" of {}", time(only)),
+        Some((only, _)) => format!(" of {}", in_words(only)),
         None => String::new(),
     }
 }
@@ -190,6 +189,7 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_late_generator_is_said_with_what_to_do() {

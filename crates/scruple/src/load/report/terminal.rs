@@ -2,6 +2,7 @@
 
 use super::{memory_map, search, sheet};
 use crate::load::windows::{ExcludedPart, Loads, Pool, ServerResults, Slice};
+use crate::progress::in_words;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
@@ -160,7 +161,7 @@ fn header(report: &Report<'_>, loads: &Loads) -> String {
             "{} servers in turn, {} turns of {} each",
             several.len(),
             loads.division.turns,
-            quantity(loads.division.turn(&loads.plan).as_nanos() as f64, &Unit::Nanoseconds)
+            in_words(loads.division.turn(&loads.plan))
         ),
     };
     let span = loads.servers.iter().map(|server| server.pool.span).max().unwrap_or(0);

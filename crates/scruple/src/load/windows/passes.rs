@@ -251,7 +251,7 @@ fn at_pace(plan: &Plan) -> Duration {
 /// times: usually, and if the server is hardly faster than the rate of the load, or is slow in a closed loop.
 pub fn time_of_counting(plan: &Plan, times: u32) -> [Duration; 2] {
     let slow = plan.rate().map_or(SLOW_SECONDS, |rate| counted_requests(rate, 100_000) as f64 / rate);
-    let is_open = closed(plan.clone()).pace != plan.pace && plan.scenario.is_none();
+    let is_open = plan.pace != Pace::Closed && plan.scenario.is_none();
     let pauses = if is_open { at_pace(plan).as_secs_f64() + START_SECONDS } else { 0.0 };
     [SECONDS.min(slow), slow].map(|seconds| {
         // The runtime is asked in two runs of the server, of which the first has a sixth of the requests. Before the
