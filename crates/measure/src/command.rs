@@ -65,6 +65,8 @@ pub struct WeighedLaunch {
     pub shield_lost: Option<String>,
     /// The wall time from before the start to after the end.
     pub wall: Duration,
+    /// The processor time of its processes, in user space and in the kernel.
+    pub cpu: Duration,
     /// The peak resident size by the kernel's account, in bytes; see [`LaunchResult::resident`].
     pub resident: Option<u64>,
     /// Whether anything was launched.
@@ -219,6 +221,7 @@ impl Commands {
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
+            cpu: Duration::from_nanos(outcome.user + outcome.system),
             resident: outcome.resident,
             launched: true,
         })
@@ -312,6 +315,7 @@ impl WeighedLaunch {
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,
+            cpu: Duration::ZERO,
             resident: None,
             launched: false,
         }

@@ -131,7 +131,10 @@ impl Weigher for Scripted {
                 .iter()
                 .map(|(key, why)| Reading::absent(&declared_or_custom(key, pass), why.clone())),
         );
-        let wall = entry.readings.get("time.wall").copied().unwrap_or(0.0);
+        let time = |key: &str| {
+            Duration::from_nanos(entry.readings.get(key).copied().unwrap_or(0.0) as u64)
+        };
+        let (wall, cpu) = (time("time.wall"), time("time.cpu"));
         Ok(WeighedLaunch {
             readings,
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
@@ -140,7 +143,8 @@ impl Weigher for Scripted {
             end_of_stderr: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
             left_behind: entry.left_behind,
             shield_lost: None,
-            wall: Duration::from_nanos(wall as u64),
+            wall,
+            cpu,
             resident: entry.resident,
             launched: true,
         })

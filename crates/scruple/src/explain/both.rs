@@ -189,27 +189,35 @@ impl<'a> BothPrograms<'a> {
         for block in 0..blocks {
             for side in if block % 2 == 0 { [0, 1] } else { [1, 0] } {
                 let weighed = self.commands[0].weigh(self.jobs[side], Pass::Timing, block, 0);
-                let weighing = ended(self.jobs[side], weighed)?;
-                let cpu = weighing.readings.iter().find(|reading| reading.key == "time.cpu");
-                times[side].extend(cpu.and_then(|reading| reading.value.clone().ok()));
+                times[side].push(nanoseconds(ended(self.jobs[side], weighed)?.cpu));
             }
         }
         Ok(times)
     }
 }
 
-/// Runs a program once without the call tree. Returns its output and its duration.
-pub fn trial_run(
-    commands: &mut Commands,
-    job: &Job,
-    strict: bool,
-) -> Result<(Option<Captured>, Duration), Fault> {
+/// A launch of one program without the call tree.
+pub struct TrialRun {
+    /// Its output, if that was captured.
+    pub output: Option<Captured>,
+    /// How long it took.
+    pub wall: Duration,
+    /// Its processor time, in nanoseconds.
+    pub cpu: f64,
+}
+
+fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e9
+}
+
+/// Runs a program once without the call tree.
+pub fn trial_run(commands: &mut Commands, job: &Job, strict: bool) -> Result<TrialRun, Fault> {
     let weighed = commands.weigh(job, Pass::Memory, 0, 0);
     let weighing = ended(job, weighed)?;
     if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
         return Err(Fault { message: format!("{}; -i explains it regardless", fault.message), ..fault });
     }
-    Ok((weighing.captured, weighing.wall))
+    Ok(TrialRun { output: weighing.captured, wall: weighing.wall, cpu: nanoseconds(weighing.cpu) })
 }
 
 /// Runs a program once under the call tree. Also returns when it ended.

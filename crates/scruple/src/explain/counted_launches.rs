@@ -1,6 +1,6 @@
 //! Runs both sides under the call tree, and a few times without it.
 
-use super::both::{BothPrograms, profiles, trial_run};
+use super::both::{BothPrograms, TrialRun, profiles, trial_run};
 use super::interpreted;
 use super::interpreters;
 use super::repeated_launches::RepeatedLaunches;
@@ -18,7 +18,6 @@ use scruple_core::unit::{Unit, quantity};
 use scruple_measure::calltree::{ChosenTool, Language, Side, SourceText, Trees, ValgrindTool, name_stripped};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
-use scruple_measure::streams::Captured;
 use std::path::Path;
 use std::time::Duration;
 
@@ -60,11 +59,10 @@ pub struct Effort {
     pub apart: bool,
 }
 
-/// The numbers of launches of each side without the call tree: enough for an interval, or fewer for long launches. If the
-/// times may contradict the instructions, there are as many again.
+/// The number of launches of each side whose time is measured: enough for an interval. If the times may contradict the
+/// instructions, there are as many again.
 const BLOCKS: u32 = 8;
-const FEW: u32 = 1;
-/// The time from which a launch is long.
+/// The time from which a launch is long. Its time is then that of the first launch.
 const LONG: Duration = Duration::from_millis(500);
 /// How many times longer a program takes while it is counted: the least for loops over data, the most for programs that
 /// call functions all the time (`bench/explain/run.py`).
@@ -88,13 +86,14 @@ pub fn gather(
     let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
     let trials = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
     let mut remarks: Vec<String> = remark_of_output(&trials).into_iter().collect();
-    let longest = trials[0].1.max(trials[1].1);
+    let longest = trials[0].wall.max(trials[1].wall);
     if longest > LONG {
         let twice = |really: bool| 1 + u32::from(really);
         announce(longest, twice(effort.count.is_live()) * twice(effort.apart));
     }
     let mut times = match effort.time {
-        true => both.times(if longest > LONG { FEW } else { BLOCKS })?,
+        true if longest > LONG => trials.each_ref().map(|trial| vec![trial.cpu]),
+        true => both.times(BLOCKS)?,
         false => [Vec::new(), Vec::new()],
     };
     both.apart = effort.apart;
@@ -123,7 +122,8 @@ pub fn gather(
 }
 
 /// Says that the two programs print different output, if they do.
-fn remark_of_output([(first, _), (second, _)]: &[(Option<Captured>, Duration); 2]) -> Option<String> {
+fn remark_of_output(trials: &[TrialRun; 2]) -> Option<String> {
+    let [first, second] = trials.each_ref().map(|trial| &trial.output);
     let is_other = first.is_some() && second.is_some() && first != second;
     is_other.then(|| "the two programs print different output, so they may not do the same work".to_owned())
 }
