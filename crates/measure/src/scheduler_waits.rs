@@ -35,6 +35,13 @@ pub struct ThreadTimes {
     pub others: u64,
 }
 
+impl ThreadTimes {
+    /// How long all threads ran, or were ready but waited for a core.
+    pub fn active(&self) -> u64 {
+        self.busiest_ran + self.busiest_waited + self.others
+    }
+}
+
 impl Threads {
     /// The threads with these ids, times that they ran, and times that they waited, in nanoseconds.
     pub fn of(threads: impl IntoIterator<Item = (u32, u64, u64)>) -> Threads {

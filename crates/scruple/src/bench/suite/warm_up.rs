@@ -5,6 +5,7 @@ use super::programs::Programs;
 use super::{Stop, SuiteRecord, Weighed, timing};
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::scheduler_waits::ThreadTimes;
 use std::time::{Duration, Instant};
 
 /// The shortest warm-up of a case in a process. Just-in-time compilers need the longer one, until they have seen the
@@ -32,9 +33,12 @@ const COMPILED_PATIENCE: u32 = 32;
 /// batches.
 const ENOUGH: f64 = 0.75;
 
-/// The other threads of a program count as idle if they ran, or waited for a core, for at most this share of the time.
-/// A compiler among them has then finished its work.
+/// The threads of a program count as idle if they ran, or waited for a core, for at most this share of the time. A
+/// compiler among them has then finished its work.
 const AT_REST: f64 = 0.1;
+
+/// How often a program is looked at while its compiler works.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The time of a batch has decreased if it is below this share of its earlier value.
 const FASTER: f64 = 0.98;
@@ -42,8 +46,8 @@ const FASTER: f64 = 0.98;
 /// The warm-up of one case so far.
 #[derive(Default)]
 struct Warmth {
-    /// The times of an iteration in the batches, in nanoseconds.
-    times: Vec<f64>,
+    /// The times of an iteration of the case and of the tare in the batches, in nanoseconds.
+    times: [Vec<f64>; 2],
     /// How long the case was run, how long the busiest thread ran meanwhile, and how long all threads ran.
     elapsed: Duration,
     had: Duration,
@@ -96,7 +100,10 @@ impl<'a> CaseWarmUp<'a> {
     /// Warms up one case.
     pub(super) fn alone(&self, weighed: &mut Weighed, program: &mut BenchProgram) -> Result<(), BenchError> {
         let mut warmth = Warmth::default();
-        while !self.round(weighed, program, &mut warmth)? {}
+        let mut compiler = Compiler::of(self.compiles(weighed), self.longest());
+        while !self.round(weighed, program, &mut warmth, compiler.is_at_rest)? {
+            warmth.elapsed += compiler.wait(program);
+        }
         Ok(())
     }
 
@@ -109,37 +116,49 @@ impl<'a> CaseWarmUp<'a> {
     ) -> Result<(), Stop> {
         let mut cold: Vec<(usize, Warmth)> =
             (0..cases.len()).map(|index| (index, Warmth::default())).collect();
-        while !cold.is_empty() {
+        let mut compiler = Compiler::of(true, self.longest());
+        loop {
             for (index, mut warmth) in std::mem::take(&mut cold) {
                 self.programs.stop_if_interrupted()?;
                 let weighed = &mut *cases[index];
                 if !weighed.is_open() {
                     continue;
                 }
-                let result = self.round(weighed, program, &mut warmth);
+                let result = self.round(weighed, program, &mut warmth, compiler.is_at_rest);
                 let warm = *result.as_ref().unwrap_or(&true);
                 self.programs.tolerate(weighed, record, program, result)?;
                 if !warm {
                     cold.push((index, warmth));
                 }
             }
+            let waited = compiler.wait(program);
+            if cold.is_empty() {
+                return Ok(());
+            }
+            cold.iter_mut().for_each(|(_, warmth)| warmth.elapsed += waited);
         }
-        Ok(())
     }
 
-    /// Runs batches for a part of the shortest warm-up, and returns whether the case is warm.
+    /// The longest warm-up of a case if the program has a just-in-time compiler.
+    fn longest(&self) -> Duration {
+        self.budget / COMPILED_SHARE
+    }
+
+    /// Runs batches for a part of the shortest warm-up, and returns whether the case is warm. `at_rest` says whether the
+    /// program's compiler had finished its work before.
     fn round(
         &self,
         weighed: &mut Weighed,
         program: &mut BenchProgram,
         warmth: &mut Warmth,
+        at_rest: bool,
     ) -> Result<bool, BenchError> {
         let cases = self.cases.max(1) as f64;
         let compiled = self.compiles(weighed);
         let (time, round, most, patience) = match compiled {
             true => {
                 let time = COMPILED_WARM_UP.min((self.budget / 20).div_f64(cases));
-                (time, time / 2, self.budget / COMPILED_SHARE, COMPILED_PATIENCE)
+                (time, time / 2, self.longest(), COMPILED_PATIENCE)
             }
             false => {
                 let time = WARM_UP.min((self.budget / 50).div_f64(cases));
@@ -150,7 +169,9 @@ impl<'a> CaseWarmUp<'a> {
         loop {
             let batch = self.programs.batch(weighed, program, LoopKind::Case, weighed.iterations)?;
             let tare = self.programs.batch(weighed, program, LoopKind::Tare, weighed.tare_iterations)?;
-            warmth.times.push(length(&batch).unwrap_or(0.0) / weighed.iterations as f64);
+            let each = |batch, iterations| length(batch).unwrap_or(0.0) / iterations as f64;
+            warmth.times[0].push(each(&batch, weighed.iterations));
+            warmth.times[1].push(each(&tare, weighed.tare_iterations));
             if let (Some(calibration), true) = (&self.calibration, compiled) {
                 calibration.grow(weighed, &batch, &tare);
             }
@@ -163,11 +184,44 @@ impl<'a> CaseWarmUp<'a> {
         warmth.elapsed += elapsed;
         warmth.had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
         warmth.all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
-        let at_rest = since.is_none_or(|since| since.others as f64 <= AT_REST * elapsed.as_nanos() as f64);
-        let called = !self.hello(weighed).is_some_and(compiles_a_running_loop)
-            || is_compiled_whole(weighed.iterations, warmth.times.len() as u64);
-        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && called && steady(&warmth.times);
+        let called = !compiled
+            || is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
+        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && called && warmth.times.iter().all(|times| steady(times));
         Ok(enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time))
+    }
+}
+
+/// The just-in-time compiler of a program, which works in threads of its own.
+struct Compiler {
+    /// Whether it had finished its work when that was last looked at; true if there is none.
+    is_at_rest: bool,
+    /// The longest wait for that.
+    most: Duration,
+}
+
+impl Compiler {
+    fn of(exists: bool, most: Duration) -> Compiler {
+        Compiler { is_at_rest: !exists, most: if exists { most } else { Duration::ZERO } }
+    }
+
+    /// Waits until it has finished its work: it does that sooner if the program itself does not run. Returns the time
+    /// that this took.
+    fn wait(&mut self, program: &BenchProgram) -> Duration {
+        let began = Instant::now();
+        let mut before = program.threads();
+        while began.elapsed() < self.most {
+            let started = Instant::now();
+            std::thread::sleep(LOOK);
+            let now = program.threads();
+            let since = now.as_ref().zip(before.as_ref()).map(|(now, before)| now.since(before));
+            let idle = |since: ThreadTimes| since.active() as f64 <= AT_REST * started.elapsed().as_nanos() as f64;
+            self.is_at_rest = since.is_none_or(idle);
+            if self.is_at_rest {
+                break;
+            }
+            before = now;
+        }
+        began.elapsed()
     }
 }
 
