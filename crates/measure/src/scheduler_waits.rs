@@ -31,15 +31,8 @@ pub struct ThreadTimes {
     pub busiest_ran: u64,
     /// How long the busiest thread was ready but waited for a core.
     pub busiest_waited: u64,
-    /// How long all threads but the busiest ran, or were ready but waited for a core.
-    pub others: u64,
-}
-
-impl ThreadTimes {
     /// How long all threads ran, or were ready but waited for a core.
-    pub fn active(&self) -> u64 {
-        self.busiest_ran + self.busiest_waited + self.others
-    }
+    pub active: u64,
 }
 
 impl Threads {
@@ -58,7 +51,7 @@ impl Threads {
         let sum = |(ran, all): (u64, u64), (more, whole)| (ran + more, all + whole);
         let (ran, all) = done.clone().fold((0, 0), sum);
         let (busiest_ran, whole) = done.max().unwrap_or_default();
-        ThreadTimes { ran, busiest_ran, busiest_waited: whole - busiest_ran, others: all - whole }
+        ThreadTimes { ran, busiest_ran, busiest_waited: whole - busiest_ran, active: all }
     }
 
     /// How long one thread was ready but waited for a core since an earlier reading, in nanoseconds; `None` if it is
@@ -130,7 +123,7 @@ mod tests {
         let after = threads(&[(1, 520, 5), (2, 400, 30), (3, 7, 7), (4, 1, 60)]);
         assert_eq!(
             after.since(&before),
-            ThreadTimes { ran: 321, busiest_ran: 300, busiest_waited: 20, others: 25 + 61 }
+            ThreadTimes { ran: 321, busiest_ran: 300, busiest_waited: 20, active: 320 + 25 + 61 }
         );
         assert_eq!((after.busiest_since(&before), after.busiest_since(&after)), (Some(2), None));
         let waited = [1, 4, 5].map(|thread| after.waited_since(&before, thread));

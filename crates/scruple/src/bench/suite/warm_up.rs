@@ -214,7 +214,7 @@ impl Compiler {
             std::thread::sleep(LOOK);
             let now = program.threads();
             let since = now.as_ref().zip(before.as_ref()).map(|(now, before)| now.since(before));
-            let idle = |since: ThreadTimes| since.active() as f64 <= AT_REST * started.elapsed().as_nanos() as f64;
+            let idle = |since: ThreadTimes| since.active as f64 <= AT_REST * started.elapsed().as_nanos() as f64;
             self.is_at_rest = since.is_none_or(idle);
             if self.is_at_rest {
                 break;
