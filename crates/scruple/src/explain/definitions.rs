@@ -148,27 +148,77 @@ fn constants(line: &str) -> Vec<String> {
     assigned.filter_map(name).collect()
 }
 
-/// The constants that are defined in blocks of several lines, each with its line: Go's `const (`, and `enum {` of C.
+/// The constants that are defined in blocks, each with its line: Go's `const (`, and `enum {` of C.
 fn constants_in_blocks(text: &str) -> Vec<(String, u32)> {
     let mut found = Vec::new();
-    let mut end = None;
+    // The number of brackets that are open, from that of the block on.
+    let mut depth = 0_usize;
+    let mut is_enum = false;
+    let mut in_comment = false;
     for (number, line) in (1..).zip(text.lines()) {
-        let line = line.split("//").next().unwrap_or_default().trim();
-        match end {
-            None if line == "const (" => end = Some(')'),
-            None if ["enum ", "typedef enum "].iter().any(|word| line.starts_with(word)) => {
-                end = (line.contains('{') && !line.contains('}')).then_some('}');
-            }
-            None => {}
-            Some(last) if line.starts_with(last) => end = None,
-            Some(')') => found.extend(identifiers(line).next().map(|name| (name.to_owned(), number))),
-            Some(_) => {
-                let names = line.split(',').filter_map(|part| identifiers(part).next());
-                found.extend(names.map(|name| (name.to_owned(), number)));
-            }
+        let line = without_comments(line, &mut in_comment);
+        let mut rest = line.trim();
+        if depth == 0 {
+            let Some((begins_enum, items)) = beginning_of_block(rest) else { continue };
+            (depth, is_enum, rest) = (1, begins_enum, items);
         }
+        let items = items_of_block(rest, &mut depth);
+        let items = items.split(',').take(if is_enum { usize::MAX } else { 1 });
+        let names = items.filter_map(|item| identifiers(item).next());
+        found.extend(names.map(|name| (name.to_owned(), number)));
     }
     found
+}
+
+/// Whether the block of constants that begins on a line is an `enum`, and the rest of the line; `None` if none begins
+/// there. A function or a variable whose type is an `enum` is none.
+fn beginning_of_block(line: &str) -> Option<(bool, &str)> {
+    if line == "const (" {
+        return Some((false, ""));
+    }
+    let of_enum = ["enum ", "typedef enum "].iter().find_map(|word| line.strip_prefix(word))?;
+    let (head, items) = of_enum.split_once('{')?;
+    (!head.contains(['(', '=', ';'])).then_some((true, items))
+}
+
+/// What is directly in a block, and not in further brackets, up to the end of the line or of the block.
+fn items_of_block(line: &str, depth: &mut usize) -> String {
+    let mut items = String::new();
+    for c in line.chars() {
+        match c {
+            '(' | '{' => *depth += 1,
+            ')' | '}' => *depth -= 1,
+            c if *depth == 1 => items.push(c),
+            _ => {}
+        }
+        if *depth == 0 {
+            break;
+        }
+    }
+    items
+}
+
+/// A line of C, Go and similar languages without its comments. `in_comment` says whether a comment of several lines is
+/// open at its beginning, and is then set for its end.
+fn without_comments(line: &str, in_comment: &mut bool) -> String {
+    let mut code = String::new();
+    let mut rest = line;
+    loop {
+        if *in_comment {
+            let Some((_, after)) = rest.split_once("*/") else { return code };
+            *in_comment = false;
+            rest = after;
+        }
+        let before_line_comment = rest.find("//").unwrap_or(rest.len());
+        match rest.find("/*").filter(|begin| *begin < before_line_comment) {
+            Some(begin) => {
+                code.push_str(&rest[..begin]);
+                *in_comment = true;
+                rest = &rest[begin + 2..];
+            }
+            None => return code + &rest[..before_line_comment],
+        }
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +275,11 @@ mod tests {
         let mut used = |line| Vec::from_iter(definitions.used_at(1, "/tree/b.go", line));
         assert_eq!([used(1), used(2)], [vec![0], vec![]]);
         assert_eq!(known(go), "other 2, rounds 5, first 6, second 7");
-        assert_eq!(known(c), "FEW 2, MANY 2, ALL 3");
+        assert_eq!(known(c), "FEW 2, MANY 2, ALL 3, ONE 5");
+        let ends_anywhere = "typedef enum { LIST(ITEM) /* all\n of them */ LAST,\n  END } codes;\n/* @return, always */\n";
+        assert_eq!(known(ends_anywhere), "LIST 1, LAST 2, END 3");
+        let of_rust = "enum Shape {\n    Round { size: u32 },\n    Square(u32),\n}\n";
+        assert_eq!(known(of_rust), "Round 2, Square 3");
+        assert_eq!(known("enum kind first(int a) {\n  return A;\n}\nenum kind all[] = { A,\n  B };\n"), "");
     }
 }
