@@ -4,6 +4,7 @@ use super::call_costs::CallCosts;
 use super::definitions::{Definitions, HunkIndices};
 use crate::git::Repository;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
+use scruple_core::harmless_text::plain;
 use scruple_core::sorting;
 use scruple_measure::calltree::{Side, Symbols};
 use std::collections::{HashMap, HashSet};
@@ -109,7 +110,7 @@ fn parse(text: &str) -> Vec<Hunk> {
                 removes_only: added == 0,
                 old_file: old_file.clone(),
                 old_lines: (removed > 0).then_some(old_lines),
-                context: context.trim().to_owned(),
+                context: plain(context.trim()),
                 others: 0,
                 text: Vec::new(),
             });
@@ -130,18 +131,29 @@ fn name_of(text: &str, prefix: &str) -> String {
 impl Hunk {
     /// Writes the place of the hunk, as people write it.
     pub fn place(&self) -> String {
+        let file = plain(&self.file);
         match self.lines {
-            (first, last) if last > first => format!("{}:{first}-{last}", self.file),
-            (first, _) => format!("{}:{first}", self.file),
+            (first, last) if last > first => format!("{file}:{first}-{last}"),
+            (first, _) => format!("{file}:{first}"),
         }
     }
 
     /// Writes the place of the hunk, and how many others may be as much the cause.
     pub fn places(&self) -> String {
+        format!("{}{}", self.place(), self.other_parts())
+    }
+
+    /// Writes the same with the line of the source that begins what the hunk is in, according to git.
+    pub fn places_in_context(&self) -> String {
+        let context = if self.context.is_empty() { String::new() } else { format!(" (‘{}’)", self.context) };
+        format!("{}{context}{}", self.place(), self.other_parts())
+    }
+
+    fn other_parts(&self) -> String {
         match self.others {
-            0 => self.place(),
-            1 => format!("{} or another part of the diff", self.place()),
-            others => format!("{} or one of {others} other parts of the diff", self.place()),
+            0 => String::new(),
+            1 => " or another part of the diff".to_owned(),
+            others => format!(" or one of {others} other parts of the diff"),
         }
     }
 
@@ -415,6 +427,11 @@ pub(super) mod tests {
             ("src/hash.c:41-42".to_owned(), "src/hash.c:53".to_owned())
         );
         assert!(hunks[0].is_in("hash") && !hunks[0].is_in("main") && hunks[1].is_in("main"));
+        let hostile = parse(&text.replace("static int hash", "static \u{1b}[31m int hash"));
+        assert_eq!(
+            hostile[0].places_in_context(),
+            "src/hash.c:41-42 (‘static \u{fffd}[31m int hash(int a)’)"
+        );
         let with_body = parse(&text.replace("int main(void)", "int main(void) { return hash(1); }"));
         assert!(with_body[1].is_in("main") && !with_body[1].is_in("hash"));
         assert_eq!((hunks[0].old_lines, hunks[1].old_lines), (None, Some((50, 50))));

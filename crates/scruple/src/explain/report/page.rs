@@ -184,7 +184,7 @@ fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference)
     let mut texts: Vec<String> =
         shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
     let hunk = found.hunk_of(explanation, row);
-    texts.extend(hunk.map(|hunk| format!("changed at {} {}", hunk.places(), hunk.context)));
+    texts.extend(hunk.map(|hunk| format!("changed at {}", hunk.places_in_context())));
     harmless_sentence(texts.join("; ").trim())
 }
 

@@ -177,8 +177,10 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
             }
         }
         if let Some(hunk) = found.hunk_of(explanation, row) {
-            let place = format!("changed at {} {}", hunk.places(), hunk.context);
-            let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", place.trim_end());
+            let place = format!("changed at {}", hunk.places_in_context());
+            for line in wrap(&place, width.saturating_sub(INDENT)).lines() {
+                let _ = writeln!(out, "{DIM}{:INDENT$}{line}{DIM:#}", "");
+            }
         }
     }
     for row in &grey {
