@@ -131,9 +131,7 @@ impl Weigher for Scripted {
                 .iter()
                 .map(|(key, why)| Reading::absent(&declared_or_custom(key, pass), why.clone())),
         );
-        let time = |key: &str| {
-            Duration::from_nanos(entry.readings.get(key).copied().unwrap_or(0.0) as u64)
-        };
+        let time = |key: &str| Duration::from_nanos(entry.readings.get(key).copied().unwrap_or(0.0) as u64);
         let (wall, cpu) = (time("time.wall"), time("time.cpu"));
         Ok(WeighedLaunch {
             readings,

@@ -276,7 +276,8 @@ mod tests {
         assert_eq!([used(1), used(2)], [vec![0], vec![]]);
         assert_eq!(known(go), "other 2, rounds 5, first 6, second 7");
         assert_eq!(known(c), "FEW 2, MANY 2, ALL 3, ONE 5");
-        let ends_anywhere = "typedef enum { LIST(ITEM) /* all\n of them */ LAST,\n  END } codes;\n/* @return, always */\n";
+        let ends_anywhere =
+            "typedef enum { LIST(ITEM) /* all\n of them */ LAST,\n  END } codes;\n/* @return, always */\n";
         assert_eq!(known(ends_anywhere), "LIST 1, LAST 2, END 3");
         let of_rust = "enum Shape {\n    Round { size: u32 },\n    Square(u32),\n}\n";
         assert_eq!(known(of_rust), "Round 2, Square 3");

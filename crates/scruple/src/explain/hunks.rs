@@ -145,7 +145,8 @@ impl Hunk {
 
     /// Writes the same with the line of the source that begins what the hunk is in, according to git.
     pub fn places_in_context(&self) -> String {
-        let context = if self.context.is_empty() { String::new() } else { format!(" (‘{}’)", self.context) };
+        let context =
+            if self.context.is_empty() { String::new() } else { format!(" (‘{}’)", self.context) };
         format!("{}{context}{}", self.place(), self.other_parts())
     }
 

@@ -184,9 +184,11 @@ impl<'a> CaseWarmUp<'a> {
         warmth.elapsed += elapsed;
         warmth.had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
         warmth.all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
-        let called = !compiled
-            || is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
-        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && called && warmth.times.iter().all(|times| steady(times));
+        let called = !compiled || is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
+        let enough = warmth.had >= time.mul_f64(ENOUGH)
+            && at_rest
+            && called
+            && warmth.times.iter().all(|times| steady(times));
         Ok(enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time))
     }
 }
@@ -214,7 +216,8 @@ impl Compiler {
             std::thread::sleep(LOOK);
             let now = program.threads();
             let since = now.as_ref().zip(before.as_ref()).map(|(now, before)| now.since(before));
-            let idle = |since: ThreadTimes| since.active as f64 <= AT_REST * started.elapsed().as_nanos() as f64;
+            let idle =
+                |since: ThreadTimes| since.active as f64 <= AT_REST * started.elapsed().as_nanos() as f64;
             self.is_at_rest = since.is_none_or(idle);
             if self.is_at_rest {
                 break;
