@@ -33,13 +33,18 @@ fn run(folder: &Path, language: Language, [interpreter, program]: [&str; 2]) -> 
     Some(counts)
 }
 
-/// Runs one of the programs with a planted change.
-fn counted(folder: &Path, language: Language, words: [&str; 2], planted: (&str, u32)) -> Option<Side> {
+/// Runs one of the programs, with a planted change if there is one.
+fn counted(
+    folder: &Path,
+    language: Language,
+    words: [&str; 2],
+    planted: Option<(&str, u32)>,
+) -> Option<Side> {
     let program = words[1];
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calltree/programs").join(program);
     let mut text = std::fs::read_to_string(source).unwrap();
     for (key, [old, _], _) in PLANTED {
-        let number = if key == planted.0 { planted.1 } else { old };
+        let number = planted.filter(|(changed, _)| *changed == key).map_or(old, |(_, number)| number);
         text = text.replace(&format!("@{key}@"), &number.to_string());
     }
     std::fs::write(folder.join(program), text).unwrap();
@@ -59,9 +64,11 @@ fn explained(first: &Side, second: &Side) -> Explanation {
 /// it.
 fn check(language: Language, interpreter: &str, program: &str, part: std::ops::RangeInclusive<f64>) {
     let folder = tempfile::tempdir().unwrap();
-    for (key, [old, new], function) in PLANTED {
-        let side = |number| counted(folder.path(), language, [interpreter, program], (key, number));
-        let (Some(old), Some(new)) = (side(old), side(new)) else { return };
+    // Without a change the program is the same for each pair, so it is counted once.
+    let Some(old) = counted(folder.path(), language, [interpreter, program], None) else { return };
+    for (key, [_, new], function) in PLANTED {
+        let changed = Some((key, new));
+        let Some(new) = counted(folder.path(), language, [interpreter, program], changed) else { return };
         for (first, second) in [(&old, &new), (&new, &old)] {
             let found = explained(first, second);
             let whole = found.totals.1 - found.totals.0;
