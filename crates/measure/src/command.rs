@@ -1,5 +1,6 @@
 //! Weighs a command: one launch in one pass, and its readings.
 
+use crate::error_output::shown_lines;
 use crate::instrument::Instrument;
 use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
@@ -305,6 +306,15 @@ pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
 }
 
 impl WeighedLaunch {
+    /// The end of what the program wrote to stderr, as the last part of an error; empty if it wrote nothing.
+    #[must_use]
+    pub fn shown_error_output(&self) -> String {
+        match self.end_of_stderr.as_str() {
+            "" => String::new(),
+            words => format!("; the end of its error output:{}", shown_lines(words.as_bytes())),
+        }
+    }
+
     /// A result for metrics for which nothing was launched.
     pub(crate) fn not_launched(readings: Vec<Reading>) -> WeighedLaunch {
         WeighedLaunch {

@@ -12,12 +12,22 @@ pub enum Unavailable {
     /// There is no `valgrind` on the search path.
     #[error("valgrind is not installed: install the package ‘valgrind’")]
     NoValgrind,
+    /// Valgrind is installed, but cannot be started.
+    #[error("cannot start ‘{path}’: {why}")]
+    NotStarted {
+        /// The program that was to be started.
+        path: PathBuf,
+        /// The system's error.
+        why: String,
+    },
     /// Valgrind is installed, but does not print its version.
-    #[error("‘{path}’ does not report its version ({why}): reinstall valgrind")]
+    #[error(
+        "‘{path} --version’ does not print a version ({why}): if it does not work by itself either, reinstall valgrind"
+    )]
     NoVersion {
         /// The program whose version was asked for.
         path: PathBuf,
-        /// What it did instead.
+        /// How it ended, and what it printed instead.
         why: String,
     },
     /// No C compiler was found.

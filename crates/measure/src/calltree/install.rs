@@ -77,12 +77,19 @@ impl Valgrind {
     }
 
     fn at(path: &Path) -> Result<Valgrind, Unavailable> {
-        let unknown = |why: String| Unavailable::NoVersion { path: path.to_owned(), why };
-        let output = Command::new(path).arg("--version").stdin(Stdio::null()).output();
-        let output = output.map_err(|error| unknown(error.to_string()))?;
+        let output = Command::new(path)
+            .arg("--version")
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Unavailable::NotStarted { path: path.to_owned(), why: error.to_string() })?;
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.trim().strip_prefix("valgrind-").filter(|_| output.status.success());
-        let version = version.ok_or_else(|| unknown(format!("it said ‘{}’", said.trim().escape_debug())))?;
+        let version = version.ok_or_else(|| {
+            let printed = first_line(&output.stderr).or_else(|| first_line(&output.stdout));
+            let printed = printed.map_or("printed nothing".to_owned(), |line| format!("printed ‘{line}’"));
+            let why = format!("{}; {printed}", output.status);
+            Unavailable::NoVersion { path: path.to_owned(), why }
+        })?;
         // Debian installs a script under the name `valgrind`, which changes the environment of the program.
         let behind = path.with_file_name("valgrind.bin");
         let launcher = if behind.is_file() { behind } else { path.to_owned() };
@@ -201,12 +208,18 @@ impl Tool {
         }
         let counted = profiles?.processes.iter().map(|profile| profile.total).sum::<u64>();
         if counted == 0 {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it wrote no profile");
-            return Err(fails(line.trim().escape_debug().to_string()));
+            return Err(fails(
+                first_line(&output.stderr).unwrap_or_else(|| "it wrote no profile".to_owned()),
+            ));
         }
         Ok(())
     }
+}
+
+/// Returns the first line of output that is not blank, escaped.
+fn first_line(output: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(output);
+    said.lines().map(str::trim).find(|line| !line.is_empty()).map(|line| line.escape_debug().to_string())
 }
 
 /// A hash of everything that the compiled tool depends on besides Valgrind's version.

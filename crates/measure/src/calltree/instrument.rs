@@ -89,8 +89,11 @@ impl Instrument for Trees {
             control: false,
             first_began: Some(self.first_began),
         };
-        let session = CalltreeSession::start(&self.counter, settings, &self.folder)
-            .map_err(|error| error.to_string())?;
+        let session = CalltreeSession::start(&self.counter, settings, &self.folder).map_err(|error| {
+            let why = error.to_string();
+            self.taken = Some(Err(error));
+            why
+        })?;
         session.decorate(launch);
         self.session = Some(session);
         Ok(())

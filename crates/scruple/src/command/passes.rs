@@ -17,7 +17,6 @@ use scruple_core::sample::Reading;
 use scruple_core::sorting;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch, Weigher};
-use scruple_measure::error_output::shown_lines;
 use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::LaunchError;
 use scruple_measure::runtimes::WITHOUT;
@@ -292,10 +291,7 @@ impl CommandPasses {
             self.run.warn(code, format!("‘{name}’ {}", weighing.ending));
             return Ok(());
         }
-        let last_output = match weighing.end_of_stderr.as_str() {
-            "" => String::new(),
-            words => format!("; the end of its error output:{}", shown_lines(words.as_bytes())),
-        };
+        let last_output = weighing.shown_error_output();
         let advice = match weighing.ending {
             Ending::TimedOut => "",
             _ if last_output.is_empty() => {

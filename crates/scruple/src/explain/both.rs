@@ -214,8 +214,8 @@ fn nanoseconds(time: Duration) -> f64 {
 pub fn trial_run(commands: &mut Commands, job: &Job, strict: bool) -> Result<TrialRun, Fault> {
     let weighed = commands.weigh(job, Pass::Memory, 0, 0);
     let weighing = ended(job, weighed)?;
-    if let Some(fault) = failure(job, &weighing).filter(|_| strict) {
-        return Err(Fault { message: format!("{}; -i explains it regardless", fault.message), ..fault });
+    if let Some(fault) = failure(job, &weighing, "; -i explains it regardless").filter(|_| strict) {
+        return Err(fault);
     }
     Ok(TrialRun { output: weighing.captured, wall: weighing.wall, cpu: nanoseconds(weighing.cpu) })
 }

@@ -170,8 +170,9 @@ pub fn counted(
         return unknown(format!("‘{}’ exceeded its time limit while {} counted", job.name, language.name()));
     }
     let weighing = ended(&job, weighed)?;
-    if let Some(fault) = failure(&job, &weighing).filter(|_| strict) {
-        return unknown(format!("{} while {} counted", fault.message, language.name()));
+    let hint = format!(" while {} counted", language.name());
+    if let Some(fault) = failure(&job, &weighing, &hint).filter(|_| strict) {
+        return unknown(fault.message);
     }
     Ok(session.read().map_err(|why| format!("the functions of the script are not known: {why}")))
 }

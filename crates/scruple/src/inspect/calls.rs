@@ -225,14 +225,16 @@ pub fn tree_of(
     let weighing = ended(job, commands.weigh_with(job, trees))?;
     let taken = trees.take();
     let executed = matches!(&taken, Some(Ok(profiles)) if !profiles.unstarted.is_empty());
-    if let (Some(fault), Some(hint)) = (failure(job, &weighing), hint) {
+    if let Some(hint) = hint {
         let is_lost = matches!(&taken, Some(Ok(profiles)) if !profiles.lost.is_empty());
-        let (cause, hint) = match (executed, is_lost) {
-            (true, _) => (format!(" ({LOST_BY_EXEC})"), hint),
-            (false, true) => (String::new(), "; what it had counted is lost with it"),
-            (false, false) => (String::new(), hint),
+        let hint = match (executed, is_lost) {
+            (true, _) => format!(" ({LOST_BY_EXEC}){hint}"),
+            (false, true) => "; what it had counted is lost with it".to_owned(),
+            (false, false) => hint.to_owned(),
         };
-        return Err(Fault { message: format!("{}{cause}{hint}", fault.message), ..fault });
+        if let Some(fault) = failure(job, &weighing, &hint) {
+            return Err(fault);
+        }
     }
     let why = match taken {
         None => trees.available(&job.program.resolved()).err().unwrap_or_default(),

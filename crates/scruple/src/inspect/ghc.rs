@@ -54,7 +54,7 @@ fn logged(args: &PausesArgs) -> Result<(ProgramPauses, Option<Fault>), Fault> {
     let mut asked = Runtimes::new().logging_collections();
     let mut commands = single_launch::commands(launcher, Vec::new())?;
     let weighing = single_launch::ended(&job, commands.weigh_with(&job, &mut asked))?;
-    let fault = single_launch::failure(&job, &weighing).filter(|_| !args.ignore_failure);
+    let fault = single_launch::failure(&job, &weighing, "").filter(|_| !args.ignore_failure);
     let logs: Vec<&CollectionLog> = asked.logs().iter().map(|(_, log)| log).collect();
     match (logs.is_empty(), fault) {
         (true, Some(fault)) => Err(fault),

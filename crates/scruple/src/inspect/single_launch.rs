@@ -82,7 +82,7 @@ impl ProgramFile {
 /// Returns the launch if the program started and ended with exit code 0.
 pub fn ended_well(job: &Job, weighed: Result<WeighedLaunch, WeighError>) -> Result<WeighedLaunch, Fault> {
     let weighing = ended(job, weighed)?;
-    match failure(job, &weighing) {
+    match failure(job, &weighing, "") {
         Some(fault) => Err(fault),
         None => Ok(weighing),
     }
@@ -105,10 +105,13 @@ pub fn ended(job: &Job, weighed: Result<WeighedLaunch, WeighError>) -> Result<We
     }
 }
 
-/// Returns the error for a program that ended by itself, but without success.
-pub fn failure(job: &Job, weighing: &WeighedLaunch) -> Option<Fault> {
+/// Returns the error for a program that ended by itself, but without success. `hint` follows how it ended.
+pub fn failure(job: &Job, weighing: &WeighedLaunch, hint: &str) -> Option<Fault> {
     match weighing.ending {
         Ending::Exited(0) | Ending::Interrupted | Ending::TimedOut => None,
-        ending => Some(Fault::program(format!("‘{}’ {ending}", job.name))),
+        ending => {
+            let output = weighing.shown_error_output();
+            Some(Fault::program(format!("‘{}’ {ending}{hint}{output}", job.name)))
+        }
     }
 }

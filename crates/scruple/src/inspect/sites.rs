@@ -112,8 +112,9 @@ pub fn sampled(
         return Err(Fault::usage(format!("{}{hint}", cannot(&why.to_string()))));
     }
     let weighing = single_launch::ended(job, commands.weigh_with(job, &mut recorder))?;
-    if let (Some(fault), false) = (single_launch::failure(job, &weighing), ignore_failure) {
-        return Err(Fault { message: format!("{}; -i shows its sites regardless", fault.message), ..fault });
+    let fault = single_launch::failure(job, &weighing, "; -i shows its sites regardless");
+    if let Some(fault) = fault.filter(|_| !ignore_failure) {
+        return Err(fault);
     }
     let recorded = match recorder.take() {
         Some(Ok(recorded)) => recorded,

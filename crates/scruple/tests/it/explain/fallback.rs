@@ -5,7 +5,7 @@ use crate::explain::{adds_up, build, pair, source};
 use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 /// Runs Scruple where nothing but these programs is on the search path, and the call-tree tool was not compiled yet.
@@ -143,4 +143,26 @@ fn without_valgrind_the_error_says_what_to_install() {
     let none = place.finish(place.command(["explain", "/bin/true", "/bin/false"]).env("PATH", place.path()));
     assert_eq!(none.code, 2, "{}", none.exchange());
     assert!(none.stderr.contains("install the package ‘valgrind’"), "{}", none.exchange());
+}
+
+#[test]
+fn a_valgrind_that_does_not_start_is_an_error_with_what_it_wrote() {
+    let place = Place::new();
+    let valgrind = place.file("programs/valgrind");
+    fs::create_dir(place.file("programs")).expect("a folder");
+    let explained = |content: &str| {
+        fs::write(&valgrind, content).expect("a script");
+        fs::set_permissions(&valgrind, fs::Permissions::from_mode(0o755)).expect("executable");
+        let answer = with_programs(&place, &[], &["explain", "/bin/true", "/bin/false"]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        answer.stderr
+    };
+    let mute = explained("#!/bin/sh\nexit 3\n");
+    assert!(mute.contains("does not print a version (exit status: 3; printed nothing)"), "{mute}");
+    let says = explained("#!/bin/sh\necho 'libc.so.6: Error 24' >&2\nexit 127\n");
+    assert!(says.contains("(exit status: 127; printed ‘libc.so.6: Error 24’)"), "{says}");
+    let other = explained("#!/bin/sh\necho other-1.0\n");
+    assert!(other.contains("(exit status: 0; printed ‘other-1.0’)"), "{other}");
+    let unstarted = explained("#!/no/such/shell\n");
+    assert!(unstarted.contains("cannot start ‘") && !unstarted.contains("reinstall"), "{unstarted}");
 }
