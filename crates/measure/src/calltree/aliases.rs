@@ -9,7 +9,7 @@ use super::profile::ProfileFunction;
 use object::{Object, ObjectSymbol, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_core::sorting;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The names of symbols by address, where several are of the same code.
 pub(super) type NamesOfFile = HashMap<u64, Vec<String>>;
@@ -61,13 +61,15 @@ impl Binaries {
     /// has a counterpart that has its name, and all counterparts have the same code. If one has none, they are not the
     /// same.
     pub(super) fn same_if_folded(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
-        let names =
-            |side: &Side, function: usize| sorting::set(side.tree.functions[function].names().cloned());
+        let names = |side: &Side, functions: &[usize]| -> Vec<BTreeSet<String>> {
+            functions.iter().map(|one| sorting::set(side.tree.functions[*one].names().cloned())).collect()
+        };
+        let names = [names(a.0, a.1), names(b.0, b.1)];
         let mut has_counterpart = [vec![false; a.1.len()], vec![false; b.1.len()]];
         let mut all = Some(true);
         for (at, one) in a.1.iter().enumerate() {
             for (place, other) in b.1.iter().enumerate() {
-                if names(a.0, *one).is_disjoint(&names(b.0, *other)) {
+                if names[0][at].is_disjoint(&names[1][place]) {
                     continue;
                 }
                 (has_counterpart[0][at], has_counterpart[1][place]) = (true, true);

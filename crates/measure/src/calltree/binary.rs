@@ -51,6 +51,8 @@ pub(super) struct Binary {
     pub(super) symbols: SortedMap<u64, String>,
     /// All names of functions that have several.
     pub(super) aliases: NamesOfFile,
+    /// Names of functions as they are compared, by symbol: those that were needed.
+    compared_names: RefCell<HashMap<String, Rc<str>>>,
     /// The ends of functions by their start, from the unwinding table.
     pub(super) ends: SortedMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
@@ -361,6 +363,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
         segments,
         symbols,
         aliases: aliases::names(&file),
+        compared_names: RefCell::default(),
         ends: ends(&file),
         slots,
         fixed: (file.kind() == ObjectKind::Executable && begin > 0).then_some((begin, end)),
@@ -398,6 +401,16 @@ impl Binary {
         (!instruction.is_invalid()).then(|| (instruction, offsets, &bytes[..instruction.len()]))
     }
 
+    /// A name of a function as it is compared with others.
+    pub(super) fn compared_name(&self, alias: &str) -> Rc<str> {
+        if let Some(name) = self.compared_names.borrow().get(alias) {
+            return name.clone();
+        }
+        let name: Rc<str> = normal(&demangle(alias)).into();
+        self.compared_names.borrow_mut().insert(alias.to_owned(), name.clone());
+        name
+    }
+
     /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
     /// `function` is the start address of the function that contains it. A bare hash has no names of the file's own
     /// symbols either.
@@ -420,7 +433,8 @@ impl Binary {
         let target = instruction.near_branch_target();
         if target != 0 {
             hide(offsets.immediate_offset(), offsets.immediate_size());
-            match alias.map(|alias| normal(&demangle(alias))).or_else(|| self.target(target, is_bare)) {
+            let known = || self.target(target, is_bare).map(Rc::from);
+            match alias.map(|alias| self.compared_name(alias)).or_else(known) {
                 // A jump within the function is identified by its offset there; so is a target without a name.
                 None if target >= function && self.ends.get(&function).is_none_or(|end| target < *end) => {
                     (target - function, instruction.code() as u32).hash(&mut hasher)

@@ -58,7 +58,7 @@ impl Binary {
     /// The name of the function that a call reaches, directly or through a PLT stub; bare only through a stub.
     pub(super) fn target(&self, address: u64, is_bare: bool) -> Option<String> {
         if let Some(name) = self.symbols.get(&address).filter(|_| !is_bare) {
-            return Some(normal(&demangle(name)));
+            return Some(self.compared_name(name).to_string());
         }
         let mut at = address;
         for _ in 0..3 {
