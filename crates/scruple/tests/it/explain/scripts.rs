@@ -207,7 +207,9 @@ fn additional_work_in_ruby_is_attributed_to_its_method() {
              def more(words, word)\n  2.times {{ word = words.hashed(word) }}\n  word\nend\n\
              def parse(words, word)\n  {times}.times {{ word = words.{name}(word) }}\n  word\nend\n\
              words = Words.new\n300.times {{ |word| parse(words, more(words, word)) }}\n\
-             eval File.read(__dir__ + '/spin.txt')\n30.times {{ spin }}\n"
+             eval File.read(__dir__ + '/spin.txt')\n30.times {{ spin }}\n\
+             Thread.new {{ Thread.current.freeze; Fiber.new {{ spin }}.resume }}.join\n\
+             raise unless Thread.current.keys.empty?\n"
         );
         place.write(&format!("{folder}/app.rb"), &text);
     };

@@ -26,13 +26,13 @@ extern int rb_remove_event_hook(hook *) WEAK;
 extern uint32_t rb_tracearg_event_flag(const trace_argument *) WEAK;
 extern value rb_tracearg_path(const trace_argument *) WEAK, rb_tracearg_lineno(const trace_argument *) WEAK;
 extern value rb_tracearg_defined_class(const trace_argument *) WEAK, rb_tracearg_method_id(const trace_argument *) WEAK;
-extern value rb_fiber_current(void) WEAK, rb_thread_current(void) WEAK, rb_thread_local_aref(value, uintptr_t) WEAK;
-extern value rb_thread_local_aset(value, uintptr_t, value) WEAK;
+extern value rb_fiber_current(void) WEAK;
 extern uintptr_t rb_intern(const char *) WEAK;
 extern value rb_data_typed_object_wrap(value, void *, const struct data_type *) WEAK;
 extern void *rb_check_typeddata(value, const struct data_type *) WEAK;
 extern char *rb_string_value_ptr(volatile value *) WEAK, *rb_string_value_cstr(volatile value *) WEAK;
 extern value rb_str_new_cstr(const char *) WEAK, rb_ivar_get(value, uintptr_t) WEAK;
+extern value rb_ivar_set(value, uintptr_t, value) WEAK;
 extern value rb_funcall(value, uintptr_t, int, ...) WEAK;
 extern long rb_num2long(value) WEAK;
 extern void rb_gc_register_mark_object(value) WEAK;
@@ -69,14 +69,14 @@ static void free_stack(void *stack) {
 
 static const struct data_type stack_type = {.name = "scruple_stack", .functions = {.free = free_stack}};
 
-static struct stack *find_stack(void) {
-    value thread = rb_thread_current();
-    value kept = rb_thread_local_aref(thread, stack_name);
+/* The fiber keeps its stack under a name that Ruby does not show. The thread may be frozen, and shows what it keeps. */
+static struct stack *find_stack(value fiber) {
+    value kept = rb_ivar_get(fiber, stack_name);
     if (kept != nil) return rb_check_typeddata(kept, &stack_type);
     struct stack *stack = grown(NULL, sizeof *stack);
     *stack = (struct stack){0};
     push(stack, NULL, ROOT);
-    rb_thread_local_aset(thread, stack_name, rb_data_typed_object_wrap(rb_cObject, stack, &stack_type));
+    rb_ivar_set(fiber, stack_name, rb_data_typed_object_wrap(rb_cObject, stack, &stack_type));
     return stack;
 }
 
@@ -92,7 +92,7 @@ static struct stack *stack_of_fiber(void) {
     last_page = page;
     value fiber = rb_fiber_current();
     if (fiber != last) {
-        of_last = find_stack();
+        of_last = find_stack(fiber);
         last = fiber;
     }
     return of_last;
