@@ -106,6 +106,12 @@ impl Binaries {
                 _ => self.same_if_folded(a, b),
             };
         }
+        let is_folded = |(side, all): (&Side, &[usize])| {
+            all.len() > 1 && all.iter().any(|one| side.tree.functions[*one].names().count() > 1)
+        };
+        if is_folded(a) || is_folded(b) {
+            return self.same_if_folded(a, b);
+        }
         let sorted = |side: &Side, functions: &[usize]| {
             let mut functions = functions.to_vec();
             sorting::by_key(&mut functions, |one| {

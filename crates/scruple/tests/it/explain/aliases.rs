@@ -81,3 +81,31 @@ fn an_alias_that_both_programs_have_changes_nothing() {
     let remarks = at(&answer.json(), "/explain/remarks").to_string();
     assert!(!remarks.contains("one function"), "{remarks}");
 }
+
+/// `one` and `two` are one function, and `three` another one; or `one` and `three`, with the codes exchanged.
+#[test]
+fn functions_are_not_the_same_because_another_one_has_their_code() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let source = |same: &str, other: &str| {
+        format!(
+            "#define LOOP(name, rounds) __attribute__((noinline)) unsigned name(unsigned x) {{ \\\n\
+               for (int i = 0; i < rounds; i++) x = x * 31 + 7; return x; }}\n\
+             LOOP(one, 20)\nLOOP({other}, 60)\nunsigned {same}(unsigned x) __attribute__((alias(\"one\")));\n\
+             __attribute__((noinline)) unsigned parse(unsigned x) {{\n\
+               return one(x) ^ two(x) ^ two(x + 1) ^ three(x + 2); }}\n\
+             int main(void) {{\n  unsigned sum = 1;\n\
+               for (int i = 0; i < 2000; i++) sum += parse(sum);\n  return sum == 7;\n}}\n"
+        )
+    };
+    build(&place, "old", &source("two", "three"));
+    build(&place, "new", &source("three", "two"));
+    let answer = explain(&place, &["./old", "./new"]);
+    adds_up(&answer);
+    let (function, kind, _) = first(&answer);
+    assert_eq!((function.as_str(), kind.as_str()), ("one, three or two", "own"), "{}", answer.exchange());
+    let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
+    assert_eq!(row["code"], "changed", "{}", answer.exchange());
+}
