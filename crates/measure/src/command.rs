@@ -70,8 +70,8 @@ pub struct WeighedLaunch {
     pub cpu: Duration,
     /// The peak resident size by the kernel's account, in bytes; see [`LaunchResult::resident`].
     pub resident: Option<u64>,
-    /// Whether anything was launched.
-    pub launched: bool,
+    /// Why nothing was launched; `None` if the program was.
+    pub not_launched: Option<String>,
 }
 
 /// Why a launch gave no readings.
@@ -198,7 +198,8 @@ impl Commands {
             let ready =
                 instrument.available(&job.program.resolved()).and_then(|()| instrument.decorate(&mut launch));
             if let Err(why) = ready {
-                return Ok(WeighedLaunch::not_launched(absent(instrument.metrics(), &why).collect()));
+                let absent = absent(instrument.metrics(), &why).collect();
+                return Ok(WeighedLaunch::not_launched(absent, why));
             }
         }
         let outcome = self.launcher.launch(&launch, &self.interrupted);
@@ -224,7 +225,7 @@ impl Commands {
             wall: Duration::from_nanos(outcome.wall),
             cpu: Duration::from_nanos(outcome.user + outcome.system),
             resident: outcome.resident,
-            launched: true,
+            not_launched: None,
         })
     }
 }
@@ -316,7 +317,7 @@ impl WeighedLaunch {
     }
 
     /// A result for metrics for which nothing was launched.
-    pub(crate) fn not_launched(readings: Vec<Reading>) -> WeighedLaunch {
+    pub(crate) fn not_launched(readings: Vec<Reading>, why: String) -> WeighedLaunch {
         WeighedLaunch {
             readings,
             ending: Ending::Exited(0),
@@ -327,7 +328,7 @@ impl WeighedLaunch {
             wall: Duration::ZERO,
             cpu: Duration::ZERO,
             resident: None,
-            launched: false,
+            not_launched: Some(why),
         }
     }
 }

@@ -144,14 +144,14 @@ impl Weigher for Scripted {
             wall,
             cpu,
             resident: entry.resident,
-            launched: true,
+            not_launched: None,
         })
     }
 
     fn watch(&mut self, job: &Job) -> Result<(WeighedLaunch, MemoryCourse), WeighError> {
         let watched = self.next(job, "map")?.watched.clone().unwrap_or_default();
         let course = watched.course().map_err(WeighError::Script)?;
-        Ok((WeighedLaunch::not_launched(seen(&course)), course))
+        Ok((WeighedLaunch::not_launched(seen(&course), "its memory was watched instead".to_owned()), course))
     }
 
     fn counting_launches(&self) -> u32 {

@@ -89,11 +89,8 @@ impl Instrument for Trees {
             control: false,
             first_began: Some(self.first_began),
         };
-        let session = CalltreeSession::start(&self.counter, settings, &self.folder).map_err(|error| {
-            let why = error.to_string();
-            self.taken = Some(Err(error));
-            why
-        })?;
+        let session = CalltreeSession::start(&self.counter, settings, &self.folder)
+            .map_err(|error| error.to_string())?;
         session.decorate(launch);
         self.session = Some(session);
         Ok(())

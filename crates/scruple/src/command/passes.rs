@@ -259,7 +259,7 @@ impl CommandPasses {
             weigh(&mut *self.weigher, job).map_err(|error| Stop::Failed(not_weighed(&job.name, error)))?;
         self.hook(index, "--conclude", |hooks| &hooks.conclude)?;
         self.spent += weighing.wall;
-        if pass != Pass::Timing && weighing.launched {
+        if pass != Pass::Timing && weighing.not_launched.is_none() {
             self.launched[index] += 1;
         }
         self.check_ending(index, pass, &weighing)?;

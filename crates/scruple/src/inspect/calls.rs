@@ -15,7 +15,6 @@ use scruple_measure::calltree::{
     ChosenTool, DEFINITION, End, Profile, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };
 use scruple_measure::command::{Commands, Job};
-use scruple_measure::instrument::Instrument;
 use std::path::Path;
 use std::slice;
 use std::time::Instant;
@@ -237,7 +236,7 @@ pub fn tree_of(
         }
     }
     let why = match taken {
-        None => trees.available(&job.program.resolved()).err().unwrap_or_default(),
+        None => weighing.not_launched.unwrap_or_else(|| "it was not launched".to_owned()),
         Some(Err(error)) => error.to_string(),
         Some(Ok(_)) if executed => LOST_BY_EXEC.to_owned(),
         Some(Ok(profiles)) if !profiles.lost.is_empty() => {
