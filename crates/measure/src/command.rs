@@ -1,6 +1,5 @@
 //! Weighs a command: one launch in one pass, and its readings.
 
-use crate::error_output::shown_lines;
 use crate::instrument::Instrument;
 use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult, Shield};
 use crate::launcher::{LaunchError, Launcher};
@@ -58,8 +57,8 @@ pub struct WeighedLaunch {
     pub ending: Ending,
     /// The program's standard output, if it was captured.
     pub captured: Option<Captured>,
-    /// The end of the program's standard error, if it was captured.
-    pub end_of_stderr: String,
+    /// The lines of the program's standard error to show if it failed, if it was captured.
+    pub error_output: String,
     /// The number of processes that outlived the program and were killed.
     pub left_behind: u32,
     /// Why real-time scheduling was refused, or ended early.
@@ -189,7 +188,7 @@ impl Commands {
     ) -> Result<WeighedLaunch, WeighError> {
         let capture = match pass {
             Pass::Memory => OutputCapture::Digests,
-            Pass::Counting => OutputCapture::LastWords,
+            Pass::Counting => OutputCapture::ErrorOutput,
             _ => OutputCapture::Nothing,
         };
         let (stdio, yielded) = Streams::open(&job.input, &job.output, capture)?.split();
@@ -204,7 +203,7 @@ impl Commands {
         }
         let outcome = self.launcher.launch(&launch, &self.interrupted);
         drop(launch);
-        let (captured, end_of_stderr) = yielded();
+        let (captured, error_output) = yielded();
         let outcome = outcome?;
         if pass == Pass::Memory {
             self.seen.entry(words(job)).or_default().add(outcome.seen.clone());
@@ -219,7 +218,7 @@ impl Commands {
             readings,
             ending: outcome.ending,
             captured,
-            end_of_stderr,
+            error_output,
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
@@ -307,12 +306,12 @@ pub(crate) fn seen(course: &MemoryCourse) -> Vec<Reading> {
 }
 
 impl WeighedLaunch {
-    /// The end of what the program wrote to stderr, as the last part of an error; empty if it wrote nothing.
+    /// What the program wrote to stderr, as the last part of an error; empty if it wrote nothing.
     #[must_use]
     pub fn shown_error_output(&self) -> String {
-        match self.end_of_stderr.as_str() {
+        match self.error_output.as_str() {
             "" => String::new(),
-            words => format!("; the end of its error output:{}", shown_lines(words.as_bytes())),
+            lines => format!("; its error output:{lines}"),
         }
     }
 
@@ -322,7 +321,7 @@ impl WeighedLaunch {
             readings,
             ending: Ending::Exited(0),
             captured: None,
-            end_of_stderr: String::new(),
+            error_output: String::new(),
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,

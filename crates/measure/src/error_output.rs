@@ -3,6 +3,7 @@
 //! Some runtimes print the message last (Python), some first (Go, GHC), and others between the source line and a long
 //! stack (Node.js, Java, Ruby).
 
+use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Mutex;
 
@@ -21,7 +22,7 @@ const WIDTH: usize = 300;
 #[derive(Debug, Default)]
 pub(crate) struct ErrorOutput {
     first: Vec<u8>,
-    last: Vec<u8>,
+    last: VecDeque<u8>,
     is_cut: bool,
 }
 
@@ -36,19 +37,21 @@ impl ErrorOutput {
         }
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(bytes.len().min(FIRST - self.first.len()));
         self.first.extend(first);
-        self.last.extend(rest);
-        let excess = self.last.len().saturating_sub(LAST);
-        self.is_cut |= excess > 0;
+        let kept = &rest[rest.len().saturating_sub(LAST)..];
+        let excess = (self.last.len() + kept.len()).saturating_sub(LAST);
         self.last.drain(..excess);
+        self.last.extend(kept);
+        self.is_cut |= excess > 0 || kept.len() < rest.len();
     }
 
     /// The lines to show, indented, each on a line of its own; empty if the program has written nothing.
     pub(crate) fn shown(&self) -> String {
         let between: &[u8] = if self.is_cut { b"\n\xe2\x80\xa6\n" } else { b"" };
-        shown_lines(&[&self.first, between, &self.last].concat())
+        let (older, newer) = self.last.as_slices();
+        shown_lines(&[&self.first, between, older, newer].concat())
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::command::{Job, WeighError, WeighedLaunch, Weigher, seen};
 use crate::launcher::Ending;
 use crate::memory_map::MemoryMap;
+use crate::error_output::shown_lines;
 use crate::streams::{Captured, Digest};
 use scruple_core::memory_map::{Divided, Largest, MemoryCourse, Moment};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
@@ -138,7 +139,10 @@ impl Weigher for Scripted {
             ending: entry.signal.map_or(Ending::Exited(entry.exit), Ending::Signaled),
             captured: (pass == Pass::Memory)
                 .then(|| Captured { stdout: digest_of(&entry.stdout), stderr: digest_of(&entry.stderr) }),
-            end_of_stderr: if pass == Pass::Timing { String::new() } else { entry.stderr.clone() },
+            error_output: match pass {
+                Pass::Timing => String::new(),
+                _ => shown_lines(entry.stderr.as_bytes()),
+            },
             left_behind: entry.left_behind,
             shield_lost: None,
             wall,

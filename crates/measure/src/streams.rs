@@ -1,5 +1,6 @@
 //! Opens the standard input, output and error of a measured program.
 
+use crate::error_output::ErrorOutput;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -57,17 +58,17 @@ pub struct Captured {
 pub(crate) enum OutputCapture {
     /// Nothing is kept.
     Nothing,
-    /// The end of standard error is kept, for a message if the program fails.
-    LastWords,
-    /// Digests of both streams and the end of standard error are kept.
+    /// The standard error is kept, shortened, for a message if the program fails.
+    ErrorOutput,
+    /// Digests of both streams are kept, and the standard error as above.
     Digests,
 }
 
-/// What was captured: digests if they were requested, and the end of standard error.
+/// What was captured: digests if they were requested, and the lines of standard error to show.
 pub(crate) type CapturedOutput = (Option<Captured>, String);
 
-/// The digest of a stream, and its last bytes.
-type DigestAndEnd = (Digest, Vec<u8>);
+/// The digest of the standard error, and the lines of it to show.
+type DigestAndLines = (Digest, String);
 
 /// The three descriptors of a launch, and the threads that read the other ends of its pipes.
 pub(crate) struct Streams {
@@ -78,12 +79,9 @@ pub(crate) struct Streams {
 enum Ends {
     None,
     Discarding,
-    LastWords(JoinHandle<io::Result<DigestAndEnd>>),
-    Capturing(JoinHandle<io::Result<DigestAndEnd>>, JoinHandle<io::Result<DigestAndEnd>>),
+    ErrorOutput(JoinHandle<io::Result<DigestAndLines>>),
+    Capturing(JoinHandle<io::Result<Digest>>, JoinHandle<io::Result<DigestAndLines>>),
 }
-
-/// The number of bytes that are kept from the end of a stream.
-const TAIL: usize = 2048;
 
 impl Streams {
     /// Opens the streams of a launch. `capture` says which discarded output is captured instead.
@@ -94,15 +92,15 @@ impl Streams {
             let (out_reader, out) = io::pipe()?;
             let (err_reader, err) = io::pipe()?;
             let ends = Ends::Capturing(
-                in_thread(move || digest(out_reader))?,
-                in_thread(move || digest(err_reader))?,
+                in_thread(move || digest(out_reader, |_| ()))?,
+                in_thread(move || digest_and_lines(err_reader))?,
             );
             return Ok(Streams { stdio: [stdin, out.into(), err.into()], ends });
         }
         // Standard output is the same as in the timing pass, because a program may choose its buffering by it.
-        if *output == Output::Null && capture == OutputCapture::LastWords {
+        if *output == Output::Null && capture == OutputCapture::ErrorOutput {
             let (reader, writer) = io::pipe()?;
-            let ends = Ends::LastWords(in_thread(move || digest(reader))?);
+            let ends = Ends::ErrorOutput(in_thread(move || digest_and_lines(reader))?);
             return Ok(Streams { stdio: [stdin, null(true)?, writer.into()], ends });
         }
         let (stdout, stderr, ends): (OwnedFd, OwnedFd, Ends) = match output {
@@ -127,11 +125,11 @@ impl Streams {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {
             Ends::None | Ends::Discarding => (None, String::new()),
-            Ends::LastWords(err) => (None, carried(err).map_or(String::new(), |(_, tail)| text(&tail))),
+            Ends::ErrorOutput(err) => (None, carried(err).map_or(String::new(), |(_, lines)| lines)),
             Ends::Capturing(out, err) => match (carried(out), carried(err)) {
-                (Some((stdout, _)), Some((stderr, tail))) => (Some(Captured { stdout, stderr }), text(&tail)),
+                (Some(stdout), Some((stderr, lines))) => (Some(Captured { stdout, stderr }), lines),
                 // A stream that could not be read to its end cannot be compared.
-                (_, err) => (None, err.map_or(String::new(), |(_, tail)| text(&tail))),
+                (_, err) => (None, err.map_or(String::new(), |(_, lines)| lines)),
             },
         })
     }
@@ -145,12 +143,8 @@ fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io
     })
 }
 
-fn carried(end: JoinHandle<io::Result<DigestAndEnd>>) -> Option<DigestAndEnd> {
+fn carried<T>(end: JoinHandle<io::Result<T>>) -> Option<T> {
     end.join().ok()?.ok()
-}
-
-fn text(tail: &[u8]) -> String {
-    String::from_utf8_lossy(tail).trim().to_owned()
 }
 
 fn open_input(input: &Input) -> io::Result<OwnedFd> {
@@ -184,14 +178,19 @@ fn dup(stream: impl std::os::fd::AsFd) -> io::Result<OwnedFd> {
     stream.as_fd().try_clone_to_owned()
 }
 
-/// Reads a stream to its end and hashes all of it, independently of the sizes of its pieces.
-fn digest(mut stream: impl Read) -> io::Result<DigestAndEnd> {
+fn digest_and_lines(stream: impl Read) -> io::Result<DigestAndLines> {
+    let mut kept = ErrorOutput::default();
+    let digest = digest(stream, |bytes| kept.add(bytes))?;
+    Ok((digest, kept.shown()))
+}
+
+/// Reads a stream to its end and hashes all of it, independently of the sizes of its pieces. Gives each piece to `keep`.
+fn digest(mut stream: impl Read, mut keep: impl FnMut(&[u8])) -> io::Result<Digest> {
     let mut buffer = vec![0; 1 << 20];
     let mut digest = Digest { hash: 0xcbf2_9ce4_8422_2325, length: 0 };
-    let mut tail: Vec<u8> = Vec::new();
     loop {
         let count = match stream.read(&mut buffer) {
-            Ok(0) => return Ok((digest, tail)),
+            Ok(0) => return Ok(digest),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -201,9 +200,7 @@ fn digest(mut stream: impl Read) -> io::Result<DigestAndEnd> {
             digest.hash = (digest.hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         digest.length += count as u64;
-        tail.extend_from_slice(&bytes[count.saturating_sub(TAIL)..]);
-        let excess = tail.len().saturating_sub(TAIL);
-        tail.drain(..excess);
+        keep(bytes);
     }
 }
 
@@ -213,16 +210,18 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_published_hash_of_what_was_read() {
-        let (digest, tail) = digest(&b"foobar"[..]).expect("bytes");
+        let (digest, lines) = digest_and_lines(&b"foobar"[..]).expect("bytes");
         assert_eq!(digest, Digest { hash: 0x85944171f73967e8, length: 6 });
-        assert_eq!(tail, b"foobar");
+        assert_eq!(lines, "\n    foobar");
     }
 
     #[test]
-    fn only_the_end_of_a_long_stream_is_kept() {
-        let long = vec![b'x'; 5_000_000];
-        let (digest, tail) = digest(&long[..]).expect("bytes");
-        assert_eq!((digest.length, tail.len()), (5_000_000, TAIL));
+    fn the_beginning_and_the_end_of_a_long_stream_are_kept() {
+        let long = format!("panic: nil map\n{}exit status 2\n", "x".repeat(9).repeat(500_000) + "\n");
+        let (digest, lines) = digest_and_lines(long.as_bytes()).expect("bytes");
+        assert_eq!(digest.length, long.len() as u64);
+        assert!(lines.starts_with("\n    panic: nil map\n"), "{lines}");
+        assert!(lines.ends_with("\n    exit status 2") && lines.len() < 2000, "{lines}");
     }
 
     /// Yields `left` bytes in pieces of at most `piece` bytes: all zeros, and a one at the end.
@@ -246,7 +245,7 @@ mod tests {
     #[test]
     fn how_a_long_output_comes_in_pieces_does_not_matter_and_its_end_does() {
         let left = (65 << 20) + 12_345;
-        let carried = |left, piece| digest(Pieces { left, piece }).expect("bytes").0;
+        let carried = |left, piece| digest(Pieces { left, piece }, |_| ()).expect("bytes");
         assert_eq!(carried(left, 1 << 20), carried(left, 65_521));
         assert_ne!(carried(left, 1 << 20).hash, carried(left - 1, 1 << 20).hash);
     }

@@ -291,16 +291,16 @@ impl CommandPasses {
             self.run.warn(code, format!("‘{name}’ {}", weighing.ending));
             return Ok(());
         }
-        let last_output = weighing.shown_error_output();
+        let output = weighing.shown_error_output();
         let advice = match weighing.ending {
             Ending::TimedOut => "",
-            _ if last_output.is_empty() => {
+            _ if output.is_empty() => {
                 " (-i measures it regardless, and --show-output shows what it prints)"
             }
             _ => " (-i measures it regardless)",
         };
         Err(Stop::Failed(Fault::program(format!(
-            "‘{name}’ {} in the {} pass{advice}{last_output}",
+            "‘{name}’ {} in the {} pass{advice}{output}",
             weighing.ending,
             pass.word()
         ))))

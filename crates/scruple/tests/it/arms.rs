@@ -266,7 +266,7 @@ fn a_command_that_fails_at_once_ends_the_run_with_its_error_output() {
     assert_snapshot!(answer.exchange(), @r"
     exit 4
     --- stderr
-    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
+    error: ‘new’ exited with code 3 in the memory pass (-i measures it regardless); its error output:
         no such thing
         sorry
     ");

@@ -44,6 +44,18 @@ fn a_program_that_removes_itself_is_missing_and_not_its_interpreter() {
     ");
 }
 
+/// Go and GHC print the message first, and then a stack of any length.
+#[test]
+fn the_message_above_a_long_stack_is_reported() {
+    let place = Place::new();
+    let frames = "i=0; while [ $i -lt 2000 ]; do printf 'main.f(...)\\n\\t/f.go:1\\n'; i=$((i+1)); done";
+    place.shell_script("panics", &format!("{{ echo 'panic: nil map'; {frames}; }} >&2; exit 2"));
+    let answer = run(&place, &["./panics"]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    assert!(answer.stderr.contains("its error output:\n    panic: nil map\n"), "{}", answer.exchange());
+    assert!(answer.stderr.lines().count() < 20, "{}", answer.exchange());
+}
+
 #[test]
 fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     let place = Place::new();
@@ -52,7 +64,7 @@ fn a_program_that_fails_or_is_killed_is_reported_with_its_last_output() {
     assert_snapshot!(run(&place, &["./fails"]).exchange(), @r"
     exit 4
     --- stderr
-    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); the end of its error output:
+    error: ‘./fails’ exited with code 3 in the memory pass (-i measures it regardless); its error output:
         it is all wrong
     ");
     assert_snapshot!(run(&place, &["./dies"]).exchange(), @r"

@@ -103,11 +103,11 @@ impl Journal {
         index: usize,
         state: VersionState,
         why: String,
-        (log, last_output): (&Path, &str),
+        (log, error_output): (&Path, &str),
     ) -> Result<(), Fault> {
         let commit = self.history.entries[index].version.commit.clone();
         let original = self.history.entries[index].version.same_as.clone().unwrap_or(commit.clone());
-        append_to_log(log, &format!("{why}\n{last_output}\n"))?;
+        append_to_log(log, &format!("{why}{error_output}\n"))?;
         for other in 0..self.history.entries.len() {
             let version = &mut self.history.entries[other].version;
             let alike =

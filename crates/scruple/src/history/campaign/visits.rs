@@ -76,7 +76,7 @@ impl Visits<'_> {
             }
         };
         if let Some((state, why)) = self.objection(index, (subject, launch), pass, &job, &weighing)? {
-            return self.reject(index, state, why, &weighing.end_of_stderr).map(|()| None);
+            return self.reject(index, state, why, &weighing.error_output).map(|()| None);
         }
         if weighing.left_behind > 0 {
             let text =

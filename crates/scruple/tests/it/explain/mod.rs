@@ -401,7 +401,7 @@ fn a_program_that_fails_is_explained_only_where_that_was_asked_for() {
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     assert!(answer.stderr.contains("exited with code 1; -i"), "{}", answer.exchange());
     let says = place.run(["explain", "--no-time", "sh -c 'echo no input >&2; exit 3'", "/bin/true"]);
-    let end = "-i explains it regardless; the end of its error output:\n    no input\n";
+    let end = "-i explains it regardless; its error output:\n    no input\n";
     assert!(says.stderr.ends_with(end), "{}", says.exchange());
     let lone = place.run(["explain", "/bin/true"]);
     assert_eq!(lone.code, 2, "{}", lone.exchange());
