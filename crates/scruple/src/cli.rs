@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::num::ParseIntError;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The last line of the help text.
 const EVERY_VERB: &str = "Every verb takes --color auto, always or never, and obeys NO_COLOR.";
@@ -195,6 +195,10 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::ValueValidation if error.source().is_some_and(|why| why.is::<ParseIntError>()) => {
             Some("give a whole number, such as 30".to_owned())
         }
+        ErrorKind::UnknownArgument if text_of(ContextKind::InvalidArg).is_some_and(is_extra_store) => {
+            let word = text_of(ContextKind::InvalidArg).unwrap_or_default();
+            Some(format!("‘--store {}’ names a store", harmless_text::plain(word)))
+        }
         // Words that begin with ‘-’ are unknown options.
         ErrorKind::UnknownArgument
             if text_of(ContextKind::InvalidArg).is_some_and(|word| !word.starts_with('-'))
@@ -206,13 +210,11 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             let first = std::env::args_os().nth(1);
             let is_first = |word: &&str| first.as_deref().is_some_and(|first| first == *word);
             let word = text_of(ContextKind::InvalidSubcommand).filter(is_first);
-            let unanswered = error.get(ContextKind::SuggestedSubcommand).is_none();
             let part = word.and_then(|word| Some(format!("‘{} {word}’ is a command", with_part(word)?)));
             part.or_else(|| {
-                // The parser has suggestions only for longer words.
+                // The parser has suggestions only for longer words, and may have several.
                 let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
-                let verb = nearest(word.filter(|_| unanswered)?, verbs)?;
-                Some(format!("the most similar command is ‘{verb}’"))
+                Some(format!("the most similar command is ‘{}’", nearest(word?, verbs)?))
             })
         }
         _ => None,
@@ -222,6 +224,18 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error
+}
+
+/// Whether a word looks like a store, and the command that was given takes one as an option.
+fn is_extra_store(word: &str) -> bool {
+    let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
+    let named = former_names::verb_of(words.iter().map(String::as_str));
+    let description = description();
+    let verb = named.split(' ').try_fold(&description, |at, name| at.find_subcommand(name));
+    let takes_store = verb
+        .is_some_and(|verb| verb.get_arguments().any(|argument| argument.get_long() == Some("store")));
+    let is_address = ["postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
+    takes_store && !word.starts_with('-') && (is_address || word.ends_with(".db") || Path::new(word).is_file())
 }
 
 /// The command that has a command of this name.

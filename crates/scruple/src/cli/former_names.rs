@@ -55,7 +55,7 @@ pub fn of_option<'a>(words: impl Iterator<Item = &'a str>, option: &str) -> Opti
 
 /// Returns the command that words name: those that are commands, until the first that is none. Options between them are
 /// passed over.
-fn verb_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn verb_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
     fn add<'a>(command: &Command, mut words: impl Iterator<Item = &'a str>, names: &mut Vec<String>) {
         if let Some(part) = words.next().and_then(|word| command.find_subcommand(word)) {
             names.push(part.get_name().to_owned());

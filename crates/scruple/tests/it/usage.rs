@@ -22,6 +22,22 @@ fn json_with_a_file_is_told_how_files_are_written() {
 }
 
 #[test]
+fn a_store_that_stands_as_an_argument_is_answered_with_the_option() {
+    let place = Place::new();
+    place.write("results", "");
+    for (words, store) in [
+        (&["store", "check", "old.db"][..], "--store old.db"),
+        (&["store", "check", "results"], "--store results"),
+        (&["store", "list", "--json", "postgres://host/runs"], "--store postgres://host/runs"),
+    ] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains(&format!("‘{store}’ names a store")), "{}", answer.exchange());
+    }
+    assert!(!place.run(["store", "check", "other"]).stderr.contains("--store"), "not a store");
+}
+
+#[test]
 fn a_former_option_is_answered_with_the_present_one() {
     let place = Place::new();
     for (words, present) in [
@@ -141,6 +157,8 @@ fn a_misspelt_command_and_a_number_in_words_are_answered_with_what_to_write() {
     };
     assert!(errors(&["rn", "true"]).contains("the most similar command is ‘run’"), "{}", errors(&["rn"]));
     assert!(errors(&["chk"]).contains("the most similar command is ‘check’"), "{}", errors(&["chk"]));
+    assert!(errors(&["rnu", "true"]).contains("the most similar command is ‘run’"), "{}", errors(&["rnu"]));
+    assert!(errors(&["sotre"]).contains("the most similar command is ‘store’"), "{}", errors(&["sotre"]));
     assert!(errors(&["bisect"]).contains("‘history bisect’ is a command"), "{}", errors(&["bisect"]));
     assert!(!errors(&["frobnicate"]).contains("similar"), "{}", errors(&["frobnicate"]));
     for words in [&["inspect", "memory", "./app", "9"][..], &["bench", "./app"], &["load", "./server"]] {
