@@ -16,8 +16,9 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
     let mut out = String::new();
     let steps = sought.found.points.len();
     let head = format!(
-        "{} · {steps} measurements{} · seed {}",
+        "{} · {}{} · seed {}",
         sought.limits,
+        counted_measurements(steps),
         lengths(&loads.plan, &sought.found.points),
         report.run.seed
     );
@@ -82,9 +83,18 @@ fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
     if cut_off(&sought.found) && void > 0 {
         remarks.push("the measurement was cut short: its figures are those of its beginning".to_owned());
     } else if void > 0 {
-        remarks.push(format!("{void} of {} measurements were void and are ignored", points.len()));
+        remarks.push(match (void, points.len()) {
+            (_, 1) => "the only measurement was void and is ignored".to_owned(),
+            (1, all) => format!("1 of {all} measurements was void and is ignored"),
+            (_, all) => format!("{void} of {all} measurements were void and are ignored"),
+        });
     }
     remarks
+}
+
+/// Writes a number of measurements.
+pub(super) fn counted_measurements(count: usize) -> String {
+    format!("{count} measurement{}", if count == 1 { "" } else { "s" })
 }
 
 /// Says how long the measurements were planned to be: at low rates, longer than the plan.
@@ -190,6 +200,11 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_single_measurement_is_one() {
+        assert_eq!([1, 2].map(counted_measurements), ["1 measurement", "2 measurements"]);
+    }
 
     #[test]
     fn a_late_generator_is_said_with_what_to_do() {

@@ -1,6 +1,7 @@
 //! Details about requests other than their distribution: kinds, parts that are set apart, stalls, the generator. The
 //! measurements of a search are here as well.
 
+use super::super::search::counted_measurements;
 use super::super::terminal::{meaning, row_name};
 use super::of_server;
 use crate::load::windows::{Loads, RateSearch, ServerResults};
@@ -212,6 +213,6 @@ pub(super) fn search(sought: &RateSearch) -> Section {
         orders,
         ..Table::default()
     };
-    let folded = Some(format!("{} measurements", points.len()));
+    let folded = Some(counted_measurements(points.len()));
     Section { title: "The search".to_owned(), folded, parts: vec![SectionPart::Table(table)] }
 }
