@@ -32,9 +32,19 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     }
     let line = |((need, have), names): ((usize, usize), Vec<&str>)| {
         let why = Why::TooFew { have, need };
-        format!("Can’t tell about {}: {why} (a larger -r or --budget).", listed(&names))
+        let option = option(&report.run.argv);
+        format!("Can’t tell about {}: {why} ({option}).", listed(&names))
     };
     open.into_iter().map(line).collect()
+}
+
+/// Returns the option with which a command line takes more launches for memory and counts. The budget does not bound the
+/// launches that --runs gives.
+pub(super) fn option(argv: &[String]) -> &'static str {
+    match sentence::gives_runs(argv) {
+        true => "a larger -r",
+        false => "-r or a larger --budget",
+    }
 }
 
 fn listed(names: &[&str]) -> String {

@@ -255,7 +255,7 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => "a longer load, with -d".to_owned(),
-                (_, true) if few => "a larger -r or --budget".to_owned(),
+                (_, true) if few => super::few_readings::option(&report.run.argv).to_owned(),
                 (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
                 (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
@@ -268,11 +268,16 @@ fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
 
 /// Returns the option with which a command line measures this many blocks. It cannot be given beside --runs.
 fn blocks_option(argv: &[String], blocks: usize) -> String {
-    let of_runs = |word: &&String| word.starts_with("-r") || *word == "--runs" || word.starts_with("--runs=");
-    match argv.iter().take_while(|word| *word != "--").find(of_runs) {
-        Some(_) => format!("-m {blocks} instead of -r"),
-        None => format!("-m {blocks}"),
+    match gives_runs(argv) {
+        true => format!("-m {blocks} instead of -r"),
+        false => format!("-m {blocks}"),
     }
+}
+
+/// Whether a command line has the option --runs.
+pub(crate) fn gives_runs(argv: &[String]) -> bool {
+    let is_runs = |word: &String| word.starts_with("-r") || word == "--runs" || word.starts_with("--runs=");
+    argv.iter().take_while(|word| *word != "--").any(is_runs)
 }
 
 /// Explains why processor time is quoted instead of wall time.

@@ -109,6 +109,8 @@ fn advice_can_be_followed_and_few_readings_are_not_said_to_be_due_to_waiting() {
     let words = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("too few; at least 6 are needed"), "{}", answer.exchange());
     assert!(words.contains("instead of -r)"), "-m cannot be used with -r: {}", answer.exchange());
+    let of_counts = words.contains("(a larger -r)") && !words.contains("--budget");
+    assert!(of_counts, "the budget does not bound the launches of -r: {}", answer.exchange());
     assert!(!words.contains("wall time cannot tell"), "{}", answer.exchange());
 }
 
@@ -284,7 +286,7 @@ fn counts_that_were_read_too_few_times_say_so_and_what_gives_enough() {
     let differs = || new().with("counting", "malloc.bytes", |_| 90.0);
     let text = old_and_new(arm(1.0, 1), differs(), &words).unwrapped();
     assert!(text.contains("mallocs than ‘old’: 1 reading is too few; at least 3 are needed"), "{text}");
-    let line = "Can’t tell about malloc bytes: 1 reading is too few; at least 3 are needed (a larger -r or --budget).";
+    let line = "Can’t tell about malloc bytes: 1 reading is too few; at least 3 are needed (-r or a larger --budget).";
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("Can’t tell about mallocs"), "the sentence of the headline says it: {text}");
     let answer = old_and_new(arm(1.0, 1), new(), &["-r", "15", "--metrics", "malloc.count"]);

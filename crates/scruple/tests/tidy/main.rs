@@ -2,6 +2,7 @@
 //! documents that match the code.
 
 mod architecture;
+mod options_in_messages;
 mod wording;
 
 use scruple_core::metric::{METRICS, Pass, Quality};

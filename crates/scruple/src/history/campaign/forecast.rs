@@ -7,7 +7,7 @@ use super::journal::Journal;
 use super::split_into_units::node_count;
 use crate::fault::Fault;
 use crate::history::expected_work::{AssumedCosts, ExpectedWork};
-use crate::history::schedule::VersionProgress;
+use crate::history::schedule::{HistoryEffort, VersionProgress};
 use crate::progress::{Progress, in_words};
 use scruple_core::history::Graph;
 use scruple_core::run::Run;
@@ -122,13 +122,9 @@ impl Forecast {
             Some(places) => format!(" on {places} nodes, {} of nodes' time", in_words(most.total)),
             None => String::new(),
         };
-        let budget = match basis.scope.effort.budget {
-            Some(_) if basis.scope.effort.adaptive => "; --budget bounds it",
-            Some(_) => "; --budget bounds the rounds",
-            None => "; -r and --rounds say how many",
-        };
+        let bound = bound(&basis.scope.effort);
         progress.say(&format!(
-            "up to {amount}: about {}{total} ({rough}){budget}; ^C keeps what was done",
+            "up to {amount}: about {}{total} ({rough}){bound}; ^C keeps what was done",
             in_words(most.elapsed)
         ));
         Ok(())
@@ -209,4 +205,32 @@ fn builds_and_launches(work: &ExpectedWork) -> String {
         format!("{count} {}", if count == 1 { one } else { several })
     };
     format!("{} and {}", number(work.builds, "build", "builds"), number(work.launches, "launch", "launches"))
+}
+
+/// Says which option bounds the work. Those that give the number of launches exclude each other.
+fn bound(effort: &HistoryEffort) -> &'static str {
+    match effort.budget {
+        Some(_) if effort.adaptive => "; --budget bounds it",
+        Some(_) => "; --budget bounds the rounds",
+        None if effort.launches.is_some() => "; -r says how many",
+        None if effort.rounds > 0 => "; --rounds says how many",
+        None => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_option_that_bounds_the_work_is_the_one_that_was_given() {
+        let of = |launches, rounds, budget| {
+            let (adaptive, fill, suspects, builds) = (false, true, rounds, 1);
+            bound(&HistoryEffort { adaptive, fill, launches, rounds, suspects, builds, budget })
+        };
+        assert_eq!(of(Some(3), 3, None), "; -r says how many");
+        assert_eq!(of(None, 3, None), "; --rounds says how many");
+        assert_eq!(of(None, 0, None), "", "counts need no rounds");
+        assert_eq!(of(None, 3, Some(Duration::ZERO)), "; --budget bounds the rounds");
+    }
 }

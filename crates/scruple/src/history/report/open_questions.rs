@@ -3,6 +3,7 @@
 use super::HistoryReport;
 use super::event::HistoryEvent;
 use super::words::{direction, left_out, plain, series};
+use crate::render::sentence::gives_runs;
 use scruple_core::changepoint::{FEW_VALUES, StepSize};
 use scruple_core::history::{Series, VersionState};
 use scruple_core::unit::{quantity, share};
@@ -57,9 +58,10 @@ fn unlocated(page: &HistoryReport<'_>, one: &Series, given: bool) -> Option<Stri
         Some(step) => format!(": steps below {} may be missed here", share(step)),
         None => String::new(),
     };
+    let option = if gives_runs(&page.history.run.argv) { "--rounds instead of -r" } else { "--rounds" };
     let advice = match given {
-        true => "",
-        false => " More versions (`scruple history extend`) or more launches (--rounds) may name it.",
+        true => String::new(),
+        false => format!(" More versions (`scruple history extend`) or more launches ({option}) may name it."),
     };
     Some(format!("{}: {change} over the range, but no version is named{missed}.{advice}", series(one)))
 }
