@@ -199,6 +199,15 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             let word = text_of(ContextKind::InvalidArg).unwrap_or_default();
             Some(format!("‘--store {}’ names a store", harmless_text::plain(word)))
         }
+        // The parser names only the first character and would pass the number to the command.
+        ErrorKind::UnknownArgument
+            if text_of(ContextKind::InvalidArg).is_some_and(|word| {
+                word.strip_prefix('-')
+                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'))
+            }) =>
+        {
+            Some("if this is the number of an option, it cannot be negative".to_owned())
+        }
         // Words that begin with ‘-’ are unknown options.
         ErrorKind::UnknownArgument
             if text_of(ContextKind::InvalidArg).is_some_and(|word| !word.starts_with('-'))

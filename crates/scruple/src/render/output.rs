@@ -76,7 +76,7 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
             Ok(())
         }
         Err(error) => Err(Fault::usage(format!(
-            "cannot write ‘{}’: {error}; name another file, or make its folder writable first",
+            "cannot write ‘{}’: {error}; name another file, whose folder exists and is writable",
             path.display()
         ))),
     }

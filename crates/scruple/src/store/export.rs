@@ -54,7 +54,7 @@ pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
     let target: Box<dyn Write> = match file {
         Some(path) => Box::new(File::create(path).map_err(|error| {
             Fault::usage(format!(
-                "cannot write ‘{}’: {error}; name another file, or make its folder writable first",
+                "cannot write ‘{}’: {error}; name another file, whose folder exists and is writable",
                 path.display()
             ))
         })?),

@@ -107,6 +107,14 @@ impl Store {
     }
 
     fn connect(address: &StoreAddress, writable: bool) -> Result<Store, StoreError> {
+        if let StoreAddress::File(path) = address
+            && path.is_dir()
+        {
+            return Err(StoreError::NotAStore {
+                path: path.display().to_string(),
+                message: "it is a folder".to_owned(),
+            });
+        }
         let database = Database::open(address, writable).map_err(|failure| failure.at(address))?;
         Ok(Store { database, address: address.clone(), server: None })
     }

@@ -17,8 +17,23 @@ fn refusal(words: &[&str]) -> String {
 
 #[test]
 fn json_with_a_file_is_told_how_files_are_written() {
+    for words in [&["-r", "-3", "true"][..], &["--budget", "-3s", "true"], &["--budget", "-.5s", "true"]] {
+        let text = refusal(words);
+        assert!(text.contains("it cannot be negative") && !text.contains("-- -"), "{text}");
+    }
     let text = refusal(&["--json=out.json", "true"]);
     assert!(text.contains("‘--export FILE.json’ writes JSON to a file"), "{text}");
+}
+
+#[test]
+fn a_folder_is_not_a_store() {
+    let place = Place::new();
+    for words in [&["run", "--store", ".", "true"][..], &["store", "list", "--store", "."]] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        let expected = "error: ‘.’ is not a store (it is a folder): name another file with --store FILE";
+        assert!(answer.stderr.starts_with(expected), "{}", answer.exchange());
+    }
 }
 
 #[test]
@@ -226,13 +241,13 @@ fn inputs_that_are_not_there() {
 
 #[test]
 fn exports_that_cannot_be_written() {
-    assert_snapshot!(refusal(&["--export-json", "no/such/folder.json", "true"]), @r"error: cannot write ‘no/such/folder.json’: No such file or directory (os error 2); name another file, or make its folder writable first");
-    assert_snapshot!(refusal(&["--export-csv", "/", "true"]), @r"error: cannot write ‘/’: Is a directory (os error 21); name another file, or make its folder writable first");
+    assert_snapshot!(refusal(&["--export-json", "no/such/folder.json", "true"]), @r"error: cannot write ‘no/such/folder.json’: No such file or directory (os error 2); name another file, whose folder exists and is writable");
+    assert_snapshot!(refusal(&["--export-csv", "/", "true"]), @r"error: cannot write ‘/’: Is a directory (os error 21); name another file, whose folder exists and is writable");
 }
 
 #[test]
 fn outputs_that_cannot_be_written() {
-    assert_snapshot!(refusal(&["--output", "no/such/folder.txt", "true"]), @r"error: cannot write ‘[place]/no/such/folder.txt’: No such file or directory (os error 2); name another file, or make its folder writable first");
+    assert_snapshot!(refusal(&["--output", "no/such/folder.txt", "true"]), @r"error: cannot write ‘[place]/no/such/folder.txt’: No such file or directory (os error 2); name another file, whose folder exists and is writable");
 }
 
 #[test]
