@@ -131,7 +131,7 @@ fn functions(
                 Cell::toned(words::signed(row.delta), tone(row.delta)),
                 Cell::text(part),
                 Cell::text(words::code(row)),
-                Cell::text(causes(found, explanation, row)),
+                Cell::sentence(causes(found, explanation, row)),
             ]
         })
         .collect();

@@ -70,7 +70,7 @@ fn section_of(section: &Section, tooltips: bool) -> Markup {
         section {
             @if !section.title.is_empty() { h2 { (section.title) } }
             @match &section.folded {
-                Some(summary) => details { summary { (summary) } @for part in &section.parts { (part_of(part, tooltips)) } },
+                Some(summary) => details { summary { (typeset(summary)) } @for part in &section.parts { (part_of(part, tooltips)) } },
                 None => @for part in &section.parts { (part_of(part, tooltips)) },
             }
         }
@@ -88,7 +88,7 @@ fn part_of(part: &SectionPart, tooltips: bool) -> Markup {
             SectionPart::Chart(one) => (chart_of(one, tooltips)),
             SectionPart::Charts(charts) => div.beside.few[charts.len() <= 2] { @for one in charts { (chart_of(one, tooltips)) } },
             SectionPart::Fold(Fold { summary, parts }) => details {
-                summary { (summary) }
+                summary { (typeset(summary)) }
                 @for part in parts { (part_of(part, tooltips)) }
             },
         }
@@ -199,10 +199,10 @@ fn cell_of(table: &Table, place: usize, cell: &Cell) -> Markup {
     let head = table.head.get(place);
     let number = head.is_some_and(|head| head.number);
     let with_roles = table.stacks || table.orders.len() > 1;
-    // A text outside columns of numbers may come from outside, and must remain as it is.
+    // Another text may come from outside, and must remain as it is.
     let value = html! {
         @if cell.code && !cell.text.is_empty() { code { (cell.text) } }
-        @else if number { (typeset(&cell.text)) }
+        @else if number || cell.sentence { (typeset(&cell.text)) }
         @else { (cell.text) }
     };
     let text = html! {
@@ -255,7 +255,21 @@ mod tests {
         assert!(html.contains("<code>cut -f 2 &lt;a | head -5 s</code></th>"), "{html}");
         assert!(html.contains("<code>ls | wc</code></th>") && !html.contains("<code></code>"), "{html}");
         let markdown = markdown::text(&page);
+        assert!(!html.contains('\u{a0}'), "{html}");
         assert!(markdown.contains("| Command | `ls \\| wc` |"), "{markdown}");
         assert!(markdown.contains("| `cut -f 2 <a \\| head -5 s` |  |"), "{markdown}");
+    }
+
+    #[test]
+    fn numbers_in_sentences_of_tables_and_folds_stay_with_their_units() {
+        let cells = vec![Cell::text("f 5 s"), Cell::sentence("calls f 50 → 100 times, × 2.00")];
+        let table = Table { rows: vec![cells], ..Table::default() };
+        let fold = Fold { summary: "Those below 10 ms".to_owned(), parts: Vec::new() };
+        let parts = vec![SectionPart::Table(table), SectionPart::Fold(fold)];
+        let page = Page { sections: vec![Section { parts, ..Section::default() }], ..Page::default() };
+        let html = text(&page);
+        for part in ["f 5 s", "100 times, ×\u{a0}2.00", "Those below 10\u{a0}ms"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
     }
 }

@@ -211,6 +211,9 @@ pub struct Cell {
     /// Whether the text is code, such as a command. It is then written as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub code: bool,
+    /// Whether the text is a sentence of Scruple, in which numbers stay on one line with their units.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sentence: bool,
     /// A remark after the text.
     pub tail: Option<Span>,
     /// The tone of the text.
@@ -232,6 +235,11 @@ impl Cell {
     /// Creates a cell that contains only code, such as a command.
     pub fn code(text: impl Into<String>) -> Cell {
         Cell { code: true, ..Cell::text(text) }
+    }
+
+    /// Creates a cell that contains only a sentence of Scruple.
+    pub fn sentence(text: impl Into<String>) -> Cell {
+        Cell { sentence: true, ..Cell::text(text) }
     }
 
     /// Creates a cell with a text of this tone.
