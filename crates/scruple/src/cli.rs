@@ -192,7 +192,7 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::TooManyValues if text_of(ContextKind::InvalidArg) == Some("--json") => {
             Some("‘--export FILE.json’ writes JSON to a file".to_owned())
         }
-        ErrorKind::ValueValidation if error.source().is_some_and(|why| why.is::<ParseIntError>()) => {
+        ErrorKind::ValueValidation if error.source().is_some_and(is_about_whole_numbers) => {
             Some("give a whole number, such as 30".to_owned())
         }
         ErrorKind::UnknownArgument if text_of(ContextKind::InvalidArg).is_some_and(is_extra_store) => {
@@ -233,6 +233,11 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error
+}
+
+/// Whether a value was refused because it is not a whole number, or not one of those that are possible.
+fn is_about_whole_numbers(why: &(dyn std::error::Error + 'static)) -> bool {
+    why.is::<ParseIntError>() || why.to_string().contains(" is not in ")
 }
 
 /// Whether a word looks like a store, and the command that was given takes one as an option.

@@ -21,6 +21,8 @@ fn json_with_a_file_is_told_how_files_are_written() {
         let text = refusal(words);
         assert!(text.contains("it cannot be negative") && !text.contains("-- -"), "{text}");
     }
+    let text = refusal(&["-r=-3", "true"]);
+    assert!(text.contains("give a whole number, such as 30"), "{text}");
     let text = refusal(&["--json=out.json", "true"]);
     assert!(text.contains("‘--export FILE.json’ writes JSON to a file"), "{text}");
 }
