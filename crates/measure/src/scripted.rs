@@ -1,9 +1,9 @@
 //! Takes readings from a script instead of the machine, so that tests have the same figures everywhere.
 
 use crate::command::{Job, WeighError, WeighedLaunch, Weigher, seen};
+use crate::error_output::shown_lines;
 use crate::launcher::Ending;
 use crate::memory_map::MemoryMap;
-use crate::error_output::shown_lines;
 use crate::streams::{Captured, Digest};
 use scruple_core::memory_map::{Divided, Largest, MemoryCourse, Moment};
 use scruple_core::metric::{Metric, Pass, Quality, metric};

@@ -246,10 +246,12 @@ fn is_extra_store(word: &str) -> bool {
     let named = former_names::verb_of(words.iter().map(String::as_str));
     let description = description();
     let verb = named.split(' ').try_fold(&description, |at, name| at.find_subcommand(name));
-    let takes_store = verb
-        .is_some_and(|verb| verb.get_arguments().any(|argument| argument.get_long() == Some("store")));
+    let takes_store =
+        verb.is_some_and(|verb| verb.get_arguments().any(|argument| argument.get_long() == Some("store")));
     let is_address = ["postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
-    takes_store && !word.starts_with('-') && (is_address || word.ends_with(".db") || Path::new(word).is_file())
+    takes_store
+        && !word.starts_with('-')
+        && (is_address || word.ends_with(".db") || Path::new(word).is_file())
 }
 
 /// The command that has a command of this name.

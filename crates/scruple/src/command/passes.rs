@@ -294,9 +294,7 @@ impl CommandPasses {
         let output = weighing.shown_error_output();
         let advice = match weighing.ending {
             Ending::TimedOut => "",
-            _ if output.is_empty() => {
-                " (-i measures it regardless, and --show-output shows what it prints)"
-            }
+            _ if output.is_empty() => " (-i measures it regardless, and --show-output shows what it prints)",
             _ => " (-i measures it regardless)",
         };
         Err(Stop::Failed(Fault::program(format!(

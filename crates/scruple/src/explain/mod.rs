@@ -23,5 +23,6 @@ mod servers;
 pub mod sides;
 pub mod stored;
 mod times;
+mod touching_hunks;
 mod variation;
 pub mod verb;

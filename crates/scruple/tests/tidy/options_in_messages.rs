@@ -57,7 +57,8 @@ fn every_option_that_a_message_names_exists() {
         helps.iter().filter(|(verb, _)| is_part(verb)).flat_map(|(_, help)| options(help)).collect()
     };
     // The examples of a help text are command lines with words of other programs.
-    let is_of_messages = |(file, _): &(String, String)| !file.ends_with("tests.rs") && !file.ends_with("args.rs");
+    let is_of_messages =
+        |(file, _): &(String, String)| !file.ends_with("tests.rs") && !file.ends_with("args.rs");
     let (mut seen, mut unknown) = (0, Vec::new());
     for (file, text) in code("crates/scruple/src").into_iter().filter(is_of_messages) {
         let folder = file.strip_prefix("crates/scruple/src/").and_then(|rest| rest.split(['/', '.']).next());

@@ -61,7 +61,9 @@ fn unlocated(page: &HistoryReport<'_>, one: &Series, given: bool) -> Option<Stri
     let option = if gives_runs(&page.history.run.argv) { "--rounds instead of -r" } else { "--rounds" };
     let advice = match given {
         true => String::new(),
-        false => format!(" More versions (`scruple history extend`) or more launches ({option}) may name it."),
+        false => {
+            format!(" More versions (`scruple history extend`) or more launches ({option}) may name it.")
+        }
     };
     Some(format!("{}: {change} over the range, but no version is named{missed}.{advice}", series(one)))
 }
