@@ -122,7 +122,8 @@ fn lost(language: Language) -> &'static str {
 fn in_part(language: Language) -> &'static str {
     match language {
         Language::Guile => "has several threads, of which only the main one is counted",
-        Language::Python | Language::JavaScript | Language::Ruby => {
+        Language::Ruby => "has several Ractors, of which only the main one is counted",
+        Language::Python | Language::JavaScript => {
             "sets a trace function of its own, from which on the functions of the script are not counted"
         }
     }

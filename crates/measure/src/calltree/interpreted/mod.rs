@@ -50,8 +50,8 @@ pub struct ScriptCounts {
     /// Processes that ended without writing their counts, as far as they can be known: killed, replaced by `exec`, or
     /// left by `os._exit`.
     pub lost: usize,
-    /// Processes that were counted in part only: those in which the program took the interpreter's hook for itself, and
-    /// those in Guile with further threads.
+    /// Processes that were counted in part only: those in which the program took the interpreter's hook for itself, those
+    /// in Guile with further threads, and those in Ruby with further Ractors.
     pub partial: usize,
 }
 

@@ -33,6 +33,11 @@ module ScrupleCount
       name.start_with?("#<Class:") ? "#{name.delete_prefix("#<Class:").delete_suffix(">")}." : "#{name}#"
     end
 
+    # A part of what the program executes is not counted.
+    def counts_a_part
+      @is_partial = true
+    end
+
     def running
       File.join(FOLDER, "#{Process.pid}.running")
     end
@@ -51,7 +56,7 @@ module ScrupleCount
     def write
       stop_counting
       path = File.join(FOLDER, "#{Process.pid}.calls")
-      File.write("#{path}.new", "scruple-calls 2 0 #{folds_by_call? ? 1 : 0}\n#{names}")
+      File.write("#{path}.new", "scruple-calls 2 #{@is_partial ? 1 : 0} #{folds_by_call? ? 1 : 0}\n#{names}")
       return unless append_counts("#{path}.new")
       File.rename("#{path}.new", path)
       File.delete(running)
@@ -64,6 +69,14 @@ module ScrupleCount
         other.close_write
         other.read
       end
+    end
+  end
+
+  # Ruby reports events to a library of the Ractor that they are in: to this one of the main Ractor only.
+  module Ractors
+    def new(...)
+      ScrupleCount.counts_a_part if Ractor.current == Ractor.main
+      super
     end
   end
 
@@ -158,5 +171,6 @@ if $0 == __FILE__
 elsif RUBY_ENGINE == "ruby" && Process.respond_to?(:_fork)
   require_relative "scruple_counter.so"
   Process.singleton_class.prepend(ScrupleCount::Forks)
+  Ractor.singleton_class.prepend(ScrupleCount::Ractors)
   ScrupleCount.start
 end

@@ -209,7 +209,7 @@ fn additional_work_in_ruby_is_attributed_to_its_method() {
              words = Words.new\n300.times {{ |word| parse(words, more(words, word)) }}\n\
              eval File.read(__dir__ + '/spin.txt')\n30.times {{ spin }}\n\
              Thread.new {{ Thread.current.freeze; Fiber.new {{ spin }}.resume }}.join\n\
-             raise unless Thread.current.keys.empty?\n"
+             raise unless Thread.current.keys.empty?\nRactor.new {{ 1 }}.take\n"
         );
         place.write(&format!("{folder}/app.rb"), &text);
     };
@@ -223,6 +223,7 @@ fn additional_work_in_ruby_is_attributed_to_its_method() {
         assert!(page.contains(&format!("Differences of {title}")), "{title}");
     }
     assert!(page.contains("block in hashed (+14,400)"), "the block of the dearer method");
+    assert!(answer.to_string().contains("has several Ractors"), "{answer}");
     let script = at(&answer, "/explain/script");
     assert_eq!(at(script, "/counts"), "executed lines and calls of Ruby");
     more_calls_of_the_renamed(script);
