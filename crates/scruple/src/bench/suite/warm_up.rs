@@ -184,7 +184,8 @@ impl<'a> CaseWarmUp<'a> {
         warmth.elapsed += elapsed;
         warmth.had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
         warmth.all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
-        let called = !compiled || is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
+        let called = !self.hello(weighed).is_some_and(compiles_a_running_loop)
+            || is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
         let enough = warmth.had >= time.mul_f64(ENOUGH)
             && at_rest
             && called
