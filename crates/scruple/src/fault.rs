@@ -47,6 +47,14 @@ impl Fault {
         Fault::usage(format!("cannot write ‘{}’: {error}; {advice}", path.display()))
     }
 
+    /// Creates the error for a file that the user named and that cannot be written.
+    pub fn unwritable_export(path: &Path, error: std::io::Error) -> Fault {
+        Fault::usage(format!(
+            "cannot write ‘{}’: {error}; name another file, whose folder exists and is writable",
+            path.display()
+        ))
+    }
+
     /// Creates the error for an interruption by the user.
     pub fn interrupted() -> Fault {
         let message =

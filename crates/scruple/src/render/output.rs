@@ -75,10 +75,7 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
             let _ = std::fs::remove_file(path);
             Ok(())
         }
-        Err(error) => Err(Fault::usage(format!(
-            "cannot write ‘{}’: {error}; name another file, whose folder exists and is writable",
-            path.display()
-        ))),
+        Err(error) => Err(Fault::unwritable_export(path, error)),
     }
 }
 

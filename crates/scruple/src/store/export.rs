@@ -52,12 +52,7 @@ pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
     let format = args.format.unwrap_or(if named("csv") { RowFormat::Csv } else { RowFormat::Jsonl });
     let file = args.export.as_ref().filter(|path| path.as_os_str() != "-");
     let target: Box<dyn Write> = match file {
-        Some(path) => Box::new(File::create(path).map_err(|error| {
-            Fault::usage(format!(
-                "cannot write ‘{}’: {error}; name another file, whose folder exists and is writable",
-                path.display()
-            ))
-        })?),
+        Some(path) => Box::new(File::create(path).map_err(|error| Fault::unwritable_export(path, error))?),
         None => Box::new(std::io::stdout().lock()),
     };
     match write(&store, &ids, format, &mut BufWriter::new(target))? {

@@ -16,13 +16,17 @@ fn refusal(words: &[&str]) -> String {
 }
 
 #[test]
-fn json_with_a_file_is_told_how_files_are_written() {
+fn a_number_that_is_not_possible_is_answered_with_what_to_write() {
     for words in [&["-r", "-3", "true"][..], &["--budget", "-3s", "true"], &["--budget", "-.5s", "true"]] {
         let text = refusal(words);
         assert!(text.contains("it cannot be negative") && !text.contains("-- -"), "{text}");
     }
     let text = refusal(&["-r=-3", "true"]);
     assert!(text.contains("give a whole number, such as 30"), "{text}");
+}
+
+#[test]
+fn json_with_a_file_is_told_how_files_are_written() {
     let text = refusal(&["--json=out.json", "true"]);
     assert!(text.contains("‘--export FILE.json’ writes JSON to a file"), "{text}");
 }
