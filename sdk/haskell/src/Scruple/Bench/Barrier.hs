@@ -2,7 +2,7 @@
 {-# LANGUAGE CPP #-}
 
 -- | A barrier that opens when all threads have a core at the same time, so that none starts late.
-module Scruple.Bench.Barrier (Barrier, newBarrier, meet, ownThread, waiting) where
+module Scruple.Bench.Barrier (Barrier, newBarrier, meet) where
 
 import Control.Concurrent (yield)
 import Control.Monad
@@ -13,13 +13,9 @@ import Foreign.C.Types (CInt (..))
 import GHC.Clock (getMonotonicTimeNSec)
 #ifdef linux_HOST_OS
 import Data.Bits (clearBit, finiteBitSize)
-import Foreign.C.String (CString, peekCAStringLen, withCString)
 import Foreign.C.Types (CSize (..), CULong (..))
-import Foreign.Marshal.Alloc (allocaBytes)
 import Foreign.Marshal.Array (allocaArray, peekArray, pokeArray)
-import Foreign.Ptr (Ptr, castPtr)
-import System.Posix.Internals (c_close, c_open, c_read)
-import System.Posix.Types (CSsize (..))
+import Foreign.Ptr (Ptr)
 #endif
 
 -- | How many threads have come; the call, a number and how many threads have answered it, or 'open'; and the cores on
@@ -119,48 +115,6 @@ own cores mine = do
 foreign import ccall unsafe "sched_getcpu" c_core :: IO CInt
 foreign import ccall unsafe "sched_getaffinity" c_allowed :: CInt -> CSize -> Ptr CULong -> IO CInt
 foreign import ccall unsafe "sched_setaffinity" c_allow :: CInt -> CSize -> Ptr CULong -> IO CInt
-
--- | Runs an action, and tells how many ns the thread of the system was ready but waited for a core meanwhile; 'Nothing' if
--- the kernel does not tell, or if another thread of the system has continued the action.
-waiting :: IO a -> IO (a, Maybe Int)
-waiting act = do
-  before <- waitedSoFar
-  result <- act
-  after <- waitedSoFar
-  return (result, case (before, after) of
-    (Just (thread, then_), Just (same, now)) | thread == same && now >= then_ -> Just (now - then_)
-    _ -> Nothing)
-
--- | This thread of the system, and how long it was ready but waited for a core so far, in ns.
-waitedSoFar :: IO (Maybe (CULong, Int))
-waitedSoFar = withCString "/proc/thread-self/schedstat" $ \path -> allocaBytes 64 $ \text -> do
-  file <- c_open path 0 0
-  size <- if file < 0 then return 0 else c_read file (castPtr text) 64
-  when (file >= 0) (void (c_close file))
-  thread <- c_pthread_self
-  told <- peekCAStringLen (text, max 0 (fromIntegral size))
-  return $ case map reads (words told) of
-    [_, [(waited, "")], _] -> Just (thread, waited)
-    _ -> Nothing
-
-foreign import ccall unsafe "pthread_self" c_pthread_self :: IO CULong
-
--- | The kernel's number of this thread of the system, which is the last part of a link.
-ownThread :: IO (Maybe Int)
-ownThread = withCString "/proc/thread-self" $ \path -> allocaBytes 64 $ \text -> do
-  size <- c_readlink path text 64
-  told <- peekCAStringLen (text, max 0 (fromIntegral size))
-  return $ case reads (reverse (takeWhile (/= '/') (reverse told))) of
-    [(number, "")] -> Just number
-    _ -> Nothing
-
-foreign import ccall unsafe "readlink" c_readlink :: CString -> CString -> CSize -> IO CSsize
 #else
-ownThread :: IO (Maybe Int)
-ownThread = return Nothing
-
 own _ _ = return (-1)
-
-waiting :: IO a -> IO (a, Maybe Int)
-waiting act = (\result -> (result, Nothing)) <$> act
 #endif

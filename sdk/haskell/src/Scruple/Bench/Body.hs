@@ -37,6 +37,7 @@ import Unsafe.Coerce (unsafeCoerce)
 import Scruple.Bench.Barrier
 import Scruple.Bench.Json (JSON (..))
 import Scruple.Bench.Measure
+import Scruple.Bench.SystemThread (waiting)
 
 -- | What the time of an iteration means: from argument to result, or from one result to the next.
 data Timing = Latency | Throughput deriving (Eq)
@@ -353,14 +354,12 @@ oneThread Body { bodyTiming = told, bodyMake = make, bodyFree = free, bodyLoop =
   bracket (make n) (free n) $ \i -> do
     let !run = if tare then empty i else loop i
     a <- gauges
-    (r, slowest) <- witnessed run n
+    (r, number, slowest) <- witnessed run n
     b <- gauges
     timing <- case told of
       Known _ -> return []
       Found act -> (\t -> [("timing", JStr (timingWord t))]) <$> act
-    -- The runtime moved this thread where it has no CPU time: then no thread of the system ran the batch alone.
-    number <- if isJust (cpuTime r) then ownThread else return Nothing
-    return (Batch (entry n r ++ [("thread", JInt t) | Just t <- [number]] ++ [("witness", JInt slowest)] ++ timing ++ gaugeEntries a b) (missed a b))
+    return (Batch (entry n r ++ [("thread", JInt t) | Just t <- [number], isJust (cpuTime r)] ++ [("witness", JInt slowest)] ++ timing ++ gaugeEntries a b) (missed a b))
 
 threadsBatch :: Body b -> Bool -> Int -> Int -> IO Batch
 threadsBatch Body { bodyMake = make, bodyFree = free, bodyLoop = loop, bodyTare = empty } tare n count =

@@ -15,6 +15,7 @@ module Scruple.Bench.Measure
 
 import Control.Concurrent
 import Control.Exception (SomeException, bracket, evaluate, throwIO, try)
+import Control.Monad (replicateM_)
 import Data.Bits (xor)
 import Data.Int (Int64)
 import Data.Maybe (isJust)
@@ -39,6 +40,7 @@ import System.Info (os)
 import System.Mem (performMajorGC)
 
 import Scruple.Bench.Json (JSON (..))
+import Scruple.Bench.SystemThread (numbered)
 
 -- | One thread's timed part: start, end, CPU time, and allocated bytes. The CPU time is that of the system's
 -- thread; it is absent if the runtime has moved our thread to another one in between.
@@ -93,13 +95,14 @@ processNs = allocaArray 2 (\p -> c_clock_gettime processClock p >> timespec p)
 measuredAlone :: (Int -> IO ()) -> Int -> IO Reading
 measuredAlone loop n = inNewThread (measured loop n)
 
--- | Like 'measuredAlone', with the slower of two witnesses, one right before the batch and one right after it.
-witnessed :: (Int -> IO ()) -> Int -> IO (Reading, Int)
+-- | Like 'measuredAlone', with the number of the system's thread that ran the batch, and with the slower of two
+-- witnesses, one right before the batch and one right after it.
+witnessed :: (Int -> IO ()) -> Int -> IO (Reading, Maybe Int, Int)
 witnessed loop n = inNewThread $ do
   before <- witness
-  r <- measured loop n
+  (r, number) <- numbered (measured loop n)
   after <- witness
-  return (r, max before after)
+  return (r, number, max before after)
 
 -- | The time of a fixed piece of work in nanoseconds: some 2000 with a core for itself, up to twice as long if
 -- the core's other thread is busy, since the work uses all units of the core.
@@ -117,13 +120,15 @@ work !n !a !b !c !d
   | otherwise = work (n - 1) (a + n) (b `xor` n) (c - n) (d + 3)
 
 -- | Runs an action in a new thread and waits for it. The stable pointer keeps the runtime from regarding the waiting
--- thread as blocked for ever if the new thread is.
+-- thread as blocked for ever if the new thread is. Before the action, others run until they wait: the runtime's manager
+-- of input has just delivered a request, and would else take the system's thread away from a batch of over 10 ms, in
+-- order to wait on it for the next request.
 inNewThread :: IO a -> IO a
 inNewThread act = do
   box <- newEmptyMVar
   (here, _) <- myThreadId >>= threadCapability
   bracket (newStablePtr box) freeStablePtr $ \_ -> do
-    _ <- forkOn here (try act >>= putMVar box)
+    _ <- forkOn here (try (replicateM_ 4 yield >> act) >>= putMVar box)
     takeMVar box >>= either (throwIO :: SomeException -> IO a) return
 
 -- The function in base returns a boxed result, whose allocation would be counted.
