@@ -76,7 +76,12 @@ steps() {
     shown=$1
     printf '%s\n' "$@" | xargs -P "$(nproc)" -I STEP sh -c '
         show() { if [ STEP = "$0" ]; then tee "$out/STEP"; else cat >"$out/STEP"; fi; }
-        { sh .ci/test.sh STEP 2>&1 || echo "FAILED: STEP" >>"$out/failed"; } | show' "$shown" ||
+        start=$(date +%s)
+        {
+            sh .ci/test.sh STEP 2>&1 || echo "FAILED: STEP" >>"$out/failed"
+            times >"$out/times.STEP"
+            echo "STEP took $(($(date +%s) - start)) s; user and system time: $(tail -n 1 "$out/times.STEP")"
+        } | show' "$shown" ||
         echo "FAILED: a step was killed" >>"$out/failed"
     shift
     for name in "$@"; do
