@@ -33,10 +33,15 @@ if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
     step cargo test --target "$other" --package scruple-core
 fi
 
-# The C library of the SDK under the sanitizers of memory, of undefined behaviour and of threads.
+# The C library of the SDK on the other architecture, and under the sanitizers of memory, of undefined behaviour and of
+# threads.
 built=$(mktemp -d)
 export TSAN_OPTIONS=halt_on_error=1
 trap 'rm -rf "$log" "$built"' EXIT
+if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
+    step aarch64-linux-gnu-gcc -std=c99 -O2 -static -pthread sdk/c/tests/conformance.c -o "$built/aarch64"
+    step python3 sdk/conformance/run.py -- qemu-aarch64-static "$built/aarch64"
+fi
 for sanitizer in address undefined thread; do
     step gcc -std=c99 -O1 -g -pthread "-fsanitize=$sanitizer" -fno-sanitize-recover=all \
         sdk/c/tests/conformance.c -o "$built/$sanitizer"

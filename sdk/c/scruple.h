@@ -144,8 +144,9 @@ void scruple_stop(scruple_batch *);
 /* The instructions around a body. The compiler cannot merge them with the body's or with each other. The argument's
  * bits get a register of their own. The next argument depends on the result and on this argument, so that a body that
  * ignores its argument takes as long as the tare. The mask is zero, unknown to compiler and processor; it also clears
- * the upper bits of a short result's register. On other architectures the compiler chooses the instructions. */
-#if defined __x86_64__
+ * the upper bits of a short result's register. On other architectures the compiler chooses the instructions, as it does
+ * in tests that define SCRUPLE_ANY_ARCHITECTURE_. */
+#if defined __x86_64__ && !defined SCRUPLE_ANY_ARCHITECTURE_
 #define SCRUPLE_ARGUMENT_(raw, bits) __asm__ volatile("mov %1, %0" : "=r"(raw) : "r"(bits) : "memory")
 #define SCRUPLE_NEXT_(bits, first, mask, value)                                                                        \
     __asm__ volatile("or %q1, %0\n\tand %2, %0\n\tadd %3, %0"                                                          \
@@ -169,8 +170,9 @@ void scruple_stop(scruple_batch *);
     } while (0)
 #define SCRUPLE_NEXT_(bits, first, mask, value)                                                                        \
     do {                                                                                                               \
+        const __typeof__(value) scruple_copied = value;                                                                \
         uint64_t scruple_value;                                                                                        \
-        SCRUPLE_TO_BITS_(scruple_value, value);                                                                        \
+        SCRUPLE_TO_BITS_(scruple_value, scruple_copied);                                                               \
         __asm__ volatile("" : "+r"(scruple_value) : : "memory");                                                       \
         (bits) = (first) + ((scruple_value | (bits)) & (mask));                                                        \
     } while (0)
