@@ -151,7 +151,7 @@ fn limit(part: &str) -> Result<RateLimit, String> {
     let unit = if of == Measure::Errors { Unit::Ratio } else { Unit::Nanoseconds };
     let below = parse_quantity(bound, &unit).map_err(|why| format!("in the limit ‘{part}’: {why}"))?;
     if below < 0.0 || (of != Measure::Errors && below == 0.0) {
-        return Err(format!("‘{part}’ can never be kept"));
+        return Err(format!("‘{part}’ can never be kept: {expected}"));
     }
     Ok(RateLimit { of, below, text: part.to_owned() })
 }

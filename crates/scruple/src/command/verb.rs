@@ -81,6 +81,12 @@ fn take_here_or_on_farm(
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, config)?;
     output::check_limits(&limits, prepared.iter().map(|one| &one.arm))?;
+    if prepared.len() == 1 && !args.commands.is_empty() {
+        output::refuse_changes(
+            &limits,
+            "there is only one command: write the one to compare with before it",
+        )?;
+    }
     if let Output::File(path) = &prepared[0].job.output {
         output::check_writable(path)?;
     }

@@ -2,8 +2,8 @@
 
 use super::windows::{TargetServer, part_name};
 use crate::fault::Fault;
+use crate::render::output;
 use scruple_core::limit::Limit;
-use scruple_core::unit::Unit;
 
 /// Returns the limits of the command line together with those of the scenarios.
 pub fn with_limits_of(sides: &[TargetServer], mut limits: Vec<Limit>) -> Result<Vec<Limit>, Fault> {
@@ -20,24 +20,9 @@ pub fn with_limits_of(sides: &[TargetServer], mut limits: Vec<Limit>) -> Result<
             limits.push(Limit { arm, text: format!("{row}: {text_of_limit}"), ..limit });
         }
     }
-    refuse_changes_of_one_server(sides, &limits)?;
-    Ok(limits)
-}
-
-/// Refuses a limit on a change if there is no second server to compare with.
-fn refuse_changes_of_one_server(sides: &[TargetServer], limits: &[Limit]) -> Result<(), Fault> {
-    let several = sides.iter().filter(|side| side.yardstick.is_none()).count() > 1;
-    match limits.iter().find(|limit| limit.bound.is_relative() && !several) {
-        None => Ok(()),
-        Some(Limit { text, metric, .. }) => Err(Fault::usage(format!(
-            "the limit ‘{text}’ is a change, and there is only one server: give the one to compare with \
-             (--against old=URL), or limit the amount ({metric}<{})",
-            match scruple_core::metric::metric(metric).map(|metric| &metric.unit) {
-                Some(Unit::Nanoseconds) => "20ms",
-                Some(Unit::Bytes) => "1MB",
-                Some(Unit::Ratio) => "1%",
-                _ => "1000",
-            }
-        ))),
+    if sides.iter().filter(|side| side.yardstick.is_none()).count() < 2 {
+        let why = "there is only one server: give the one to compare with (--against old=URL)";
+        output::refuse_changes(&limits, why)?;
     }
+    Ok(limits)
 }

@@ -8,6 +8,7 @@ use scruple_core::harmless_text::{for_terminal, plain_lines};
 use scruple_core::limit::Limit;
 use scruple_core::metric::{METRICS, Metric, Pass, suggestion};
 use scruple_core::subject::Arm;
+use scruple_core::unit::Unit;
 use scruple_measure::runtimes::Runtime;
 use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
@@ -46,6 +47,22 @@ pub fn check_limits<'a>(limits: &[Limit], arms: impl Iterator<Item = &'a Arm> + 
                 names.join(", ")
             )))
         }
+    }
+}
+
+/// Refuses a limit on a change where there is nothing to compare with, as `why` says with what to do.
+pub fn refuse_changes(limits: &[Limit], why: &str) -> Result<(), Fault> {
+    match limits.iter().find(|limit| limit.bound.is_relative()) {
+        None => Ok(()),
+        Some(Limit { text, metric, .. }) => Err(Fault::usage(format!(
+            "the limit ‘{text}’ is a change, and {why}, or limit the amount ({metric}<{})",
+            match scruple_core::metric::metric(metric).map(|metric| &metric.unit) {
+                Some(Unit::Nanoseconds) => "20ms",
+                Some(Unit::Bytes) => "1MB",
+                Some(Unit::Ratio) => "1%",
+                _ => "1000",
+            }
+        ))),
     }
 }
 

@@ -208,6 +208,7 @@ fn limits_that_mean_nothing() {
     assert_snapshot!(refusal(&["--limit", "malloc.byte<4MB", "true"]), @r"error: there is no metric ‘malloc.byte’ in the limit ‘malloc.byte<4MB’: did you mean ‘malloc.bytes’?");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes<4ms", "true"]), @r"error: in the limit ‘malloc.bytes<4ms’: ‘ms’ is not a unit of bytes: write for instance ‘4 MB’");
     assert_snapshot!(refusal(&["--limit", "malloc.bytes<+x%", "true"]), @r"error: in the limit ‘malloc.bytes<+x%’: ‘+x%’ is not a change: write for instance ‘+3%’");
+    assert_snapshot!(refusal(&["--limit", "time.cpu<-3%", "true"]), @"error: the limit ‘time.cpu<-3%’ is a change, and there is only one command: write the one to compare with before it, or limit the amount (time.cpu<20ms)");
     assert_snapshot!(refusal(&["--limit", "time.cpu<+3ms", "true"]), @r"error: in the limit ‘time.cpu<+3ms’: ‘+3ms’ is a change, but no percentage: write for instance ‘+3%’, or an amount without a sign");
     assert_snapshot!(refusal(&["--limit", "mallocs<10", "true"]), @r"error: there is no metric ‘mallocs’ in the limit ‘mallocs<10’: did you mean ‘malloc.count’?");
     assert_snapshot!(refusal(&["--limit", "treu:malloc.bytes<1", "true"]), @r"error: the limit ‘treu:malloc.bytes<1’ is for ‘treu’, but there is no such arm: there are ‘true’");
