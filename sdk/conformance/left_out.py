@@ -10,10 +10,7 @@ a second process change the replies on their way.
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 # The path of a field, and a part of the name of the transcript or check that notices its absence.
 FIELDS = [
@@ -21,7 +18,7 @@ FIELDS = [
     ("clocks/time.wall", "hello"), ("clocks/time.wall/resolution", "hello"), ("clocks/time.cpu", "announced"),
     ("clocks/time.cpu/scope", "hello"), ("counters", "announced"), ("counters/key", "hello"),
     ("counters/unit", "hello"), ("counters/quality", "hello"),
-    ("case/id", ""), ("case/name", ""), ("case/max_iterations", "every field"), ("case/checked", "declared"),
+    ("case/id", "same ids"), ("case/name", "every field"), ("case/max_iterations", "every field"), ("case/checked", "declared"),
     ("case/threads", "declared"), ("case/concurrency", "declared"), ("end", "same ids"), ("count", "same ids"),
     ("block", "block"), ("block/id", "block"), ("block/kind", "block"), ("block/iterations", "block"),
     ("block/time.wall", "block"), ("block/time.cpu", "announced"), ("block/thread", "thread that runs"),
@@ -62,7 +59,7 @@ def stand_between(field, argv):
                 for line in lines:
                     reply = json.loads(line)
                     if without(reply, field.split("/")) and "SCRUPLE_LEFT_OUT" in os.environ:
-                        Path(os.environ["SCRUPLE_LEFT_OUT"]).touch()
+                        open(os.environ["SCRUPLE_LEFT_OUT"], "w", encoding="utf-8").close()
                     out.write(json.dumps(reply, ensure_ascii=False) + "\n")
                     out.flush()
             os._exit(0)
@@ -75,15 +72,21 @@ def stand_between(field, argv):
 def main():
     if sys.argv[1:2] == ["--field"]:
         stand_between(sys.argv[2], sys.argv[3:])
+    # Only here, because the process that stands between starts hundreds of times.
+    import shutil
+    import subprocess
+    from pathlib import Path
+
     found = shutil.which(sys.argv[1]) if len(sys.argv) > 1 else None
     if not found:
         sys.exit(__doc__)
+    python = [sys.executable, "-S"]  # The standard library is enough.
     seen, unseen, absent = 0, [], []
     mark = Path(os.environ.get("TMPDIR", "/tmp"), f"left-out-{os.getpid()}")
     for field, only in FIELDS:
         here = Path(__file__).resolve()
-        program = [sys.executable, str(here), "--field", field, found, *sys.argv[2:]]
-        runner = [sys.executable, str(here.with_name("run.py")), "--only", only, "--", *program]
+        program = [*python, str(here), "--field", field, found, *sys.argv[2:]]
+        runner = [*python, str(here.with_name("run.py")), "--only", only, "--", *program]
         done = subprocess.run(runner, env={**os.environ, "SCRUPLE_LEFT_OUT": str(mark)}, stdout=subprocess.DEVNULL)
         if not mark.exists():
             absent.append(field)

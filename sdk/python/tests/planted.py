@@ -81,4 +81,8 @@ BUGS = {
 
 BUGS[bug]()
 text = (SDK / "conformance.py").read_text(encoding="utf-8")
+# Fewer steps: a check tries again for long before it finds that a tare takes as long as its case.
+steps = "for i in range(1000):"
+assert steps in text
+text = text.replace(steps, "for i in range(50):")
 exec(compile(text, "conformance.py", "exec"), {"__name__": "__main__"})
