@@ -427,8 +427,9 @@ fn a_collector_that_counts_whole_regions_hides_no_leak() {
     };
     assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
     // The regions of this collector have 2 MiB, and the largest program keeps 3.7 MB.
-    let sizes = ["--sizes", "1k,2k,4k,8k,16k,32k", "--", "java", "-XX:+UseZGC", "-cp", ".", "Keeps"];
-    let keeps = verdict(&place, &[&sizes[..], &["keep", "{n}"]].concat());
+    let sizes = ["--sizes", "1k,2k,4k,8k,16k,32k", "-r", "1", "--"];
+    let program = ["java", "-XX:+UseZGC", "-cp", ".", "Keeps", "keep", "{n}"];
+    let keeps = verdict(&place, &[&sizes[..], &program].concat());
     assert_eq!((&keeps["verdict"], &keeps["metric"]), (&json!("grows"), &json!("heap.live")), "{keeps:#}");
     let each = keeps["bytes_per_unit"].as_f64().expect("bytes");
     assert!(

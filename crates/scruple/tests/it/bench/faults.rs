@@ -148,7 +148,7 @@ int main(int argc, char **argv)
 }
 "#;
     place.compile("queues", source, &[&header, &format!("-I{tests}"), "-pthread"]);
-    let answer = place.run(["bench", "--no-store", "--quick", "--", "./queues"]);
+    let answer = place.run(["bench", "--no-store", "--quick", "--time-only", "--", "./queues"]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     let text = |case: &str, words: &str| {
         answer.stdout.lines().any(|line| line.trim().starts_with(case) && line.contains(words))

@@ -255,7 +255,7 @@ fn a_go_server_is_read_while_it_runs() {
     // Scruple finds the server below a wrapper, and below a shell that stays its parent.
     let shell = format!("'{server}' {port} & trap 'kill $!' INT TERM; wait");
     for wrapper in [&["env", &server, &port][..], &["sh", "-c", &shell]] {
-        let words = words(&["-n", "400", "-d", "60s"]);
+        let words = words(&["-n", "400", "-d", "60s", "--warmup", "off", "--windows", "2"]);
         let words = words[..words.len() - 2].iter().map(String::as_str);
         let answer = place.run(words.chain(wrapper.iter().copied()));
         let json = answer.json();

@@ -239,7 +239,7 @@ fn a_server_is_started_weighed_and_ended() {
         "-c",
         "1",
         "-n",
-        "20000",
+        "6000",
         "-d",
         "60s",
         "--timeout",
