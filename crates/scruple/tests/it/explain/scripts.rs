@@ -92,10 +92,10 @@ fn a_script_that_executes_more_but_calls_less_in_c_is_reported() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     // B has a loop more, and sorts a shorter list: the loop is in Python, the sort in C.
-    place.write("a.py", "def work():\n    return sorted(range(300000, 0, -1), key=abs)[0]\nwork()\n");
+    place.write("a.py", "def work():\n    return sorted(range(30000, 0, -1), key=abs)[0]\nwork()\n");
     place.write(
         "b.py",
-        "def work():\n    for i in range(2000): pass\n    return sorted(range(3000, 0, -1), key=abs)[0]\nwork()\n",
+        "def work():\n    for i in range(2000): pass\n    return sorted(range(300, 0, -1), key=abs)[0]\nwork()\n",
     );
     let page = explain(&place, &[&format!("{python} a.py"), &format!("{python} b.py")]).json();
     let remarks = at(&page, "/explain/remarks").to_string();
@@ -118,7 +118,7 @@ fn the_script_is_the_reason_why_an_interpreter_allocates_more() {
 fn a_removed_import_is_attributed_to_the_importing_module() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
-    for (folder, imports) in [("a", "import json\nimport dear\n"), ("b", "import json\n")] {
+    for (folder, imports) in [("a", "import bisect\nimport dear\n"), ("b", "import bisect\n")] {
         std::fs::create_dir(place.file(folder)).expect("a folder");
         place.write(&format!("{folder}/parser.py"), imports);
     }
