@@ -28,8 +28,8 @@ import Data.Maybe (fromMaybe, isJust)
 import Data.Typeable (Typeable, eqT, typeOf, (:~:) (Refl))
 import Data.Word (Word16, Word32, Word64, Word8)
 import GHC.Exts
-  ( Int (..), SmallArray#, addr2Int#, anyToAddr#, indexSmallArray#, newSmallArray#, runRW#, sizeofArray#
-  , sizeofByteArray#, unpackClosure#, unsafeFreezeSmallArray# )
+  ( Int (..), RealWorld, SmallArray#, State#, addr2Int#, anyToAddr#, indexSmallArray#, newSmallArray#, runRW#
+  , sizeofArray#, sizeofByteArray#, unpackClosure#, unsafeFreezeSmallArray# )
 import GHC.IO (IO (..))
 import System.IO.Unsafe (unsafePerformIO)
 import Unsafe.Coerce (unsafeCoerce)
@@ -216,22 +216,25 @@ forget (Body shape timing most make free loop tare one _ _) =
   Body shape timing most make free loop tare (void . one) Nothing Nothing
 
 -- The loops. None is inlined, so that all cases and tares run the same code, which does not know the function and
--- its argument.
+-- its argument. The pure ones take the state of the world themselves: in a program that is built without optimisation, they
+-- would otherwise run when their actions are evaluated, before the clock is read.
 
 loopNF :: (b -> ()) -> (a -> b) -> a -> Int -> IO ()
-loopNF !reduce !f x = go
+loopNF !reduce !f x = \n -> IO (go n)
   where
-    go n
-      | n <= 0 = return ()
-      | otherwise = case f x of !y -> reduce y `seq` go (n - 1)
+    go :: Int -> State# RealWorld -> (# State# RealWorld, () #)
+    go n s
+      | n <= 0 = (# s, () #)
+      | otherwise = case f x of !y -> reduce y `seq` go (n - 1) s
 {-# NOINLINE loopNF #-}
 
 loopWHNF :: (a -> b) -> a -> Int -> IO ()
-loopWHNF !f x = go
+loopWHNF !f x = \n -> IO (go n)
   where
-    go n
-      | n <= 0 = return ()
-      | otherwise = f x `seq` go (n - 1)
+    go :: Int -> State# RealWorld -> (# State# RealWorld, () #)
+    go n s
+      | n <= 0 = (# s, () #)
+      | otherwise = f x `seq` go (n - 1) s
 {-# NOINLINE loopWHNF #-}
 
 loopIO :: (b -> ()) -> IO b -> Int -> IO ()
@@ -311,12 +314,12 @@ hold x = case runRW# (\s -> case newSmallArray# 1# x s of (# s', m #) -> unsafeF
 -- once, and the calls around the body would hide steps of a few cycles.
 chain :: (b -> Int) -> (a -> b) -> Held a -> Int -> IO ()
 chain number = \ !f (Held array none) iterations ->
-  let go :: Int -> Int -> IO ()
-      go n !(I# place)
-        | n <= 0 = return ()
+  let go :: Int -> Int -> State# RealWorld -> (# State# RealWorld, () #)
+      go n !(I# place) s
+        | n <= 0 = (# s, () #)
         | otherwise = case indexSmallArray# array place of
-            (# x #) -> case f x of !y -> go (n - 1) (slowly (number y .|. I# place) .&. none)
-  in go iterations 0
+            (# x #) -> case f x of !y -> go (n - 1) (slowly (number y .|. I# place) .&. none) s
+  in IO (go iterations 0)
 {-# INLINE chain #-}
 
 -- | Five multiplications, each of which waits for the previous one. The half dozen jumps of a call of an unknown
