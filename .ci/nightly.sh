@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+built=$(mktemp -d)
+trap 'rm -rf "$log" "$built"' EXIT
 step() {
     echo "== $*"
     { "$@" 2>&1 || echo "FAILED: $*"; } | tee -a "$log"
@@ -23,8 +24,10 @@ if has cargo-deny; then step cargo deny check; fi
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if has rustup; then step rustup run --install "$oldest" cargo check --workspace --locked; fi
 
-# The other architecture: cross-compiled; the tests of the core run in an emulator.
+# The other architecture: cross-compiled; the tests of the core and the C library of the SDK run in an emulator.
 if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
+    step aarch64-linux-gnu-gcc -std=c99 -O2 -static -pthread sdk/c/tests/conformance.c -o "$built/aarch64"
+    step python3 sdk/conformance/run.py -- qemu-aarch64-static "$built/aarch64"
     other=aarch64-unknown-linux-gnu
     rustup target add "$other"
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
@@ -33,15 +36,8 @@ if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
     step cargo test --target "$other" --package scruple-core
 fi
 
-# The C library of the SDK on the other architecture, and under the sanitizers of memory, of undefined behaviour and of
-# threads.
-built=$(mktemp -d)
+# The C library of the SDK under the sanitizers of memory, of undefined behaviour and of threads.
 export TSAN_OPTIONS=halt_on_error=1
-trap 'rm -rf "$log" "$built"' EXIT
-if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
-    step aarch64-linux-gnu-gcc -std=c99 -O2 -static -pthread sdk/c/tests/conformance.c -o "$built/aarch64"
-    step python3 sdk/conformance/run.py -- qemu-aarch64-static "$built/aarch64"
-fi
 for sanitizer in address undefined thread; do
     step gcc -std=c99 -O1 -g -pthread "-fsanitize=$sanitizer" -fno-sanitize-recover=all \
         sdk/c/tests/conformance.c -o "$built/$sanitizer"

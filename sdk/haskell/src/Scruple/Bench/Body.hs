@@ -216,8 +216,8 @@ forget (Body shape timing most make free loop tare one _ _) =
   Body shape timing most make free loop tare (void . one) Nothing Nothing
 
 -- The loops. None is inlined, so that all cases and tares run the same code, which does not know the function and
--- its argument. The pure ones take the state of the world themselves: in a program that is built without optimisation, they
--- would otherwise run when their actions are evaluated, before the clock is read.
+-- its argument. The pure ones take the state of the world themselves: in a program that is built without optimisation,
+-- they would otherwise run when their actions are evaluated, before the clock is read.
 
 loopNF :: (b -> ()) -> (a -> b) -> a -> Int -> IO ()
 loopNF !reduce !f x = \n -> IO (go n)

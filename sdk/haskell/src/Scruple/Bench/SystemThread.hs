@@ -1,6 +1,6 @@
 {-# LANGUAGE CPP #-}
 
--- | The threads of the system that run Haskell's threads: the runtime may continue one of ours on another of the system's.
+-- | The threads of the system that run Haskell's threads: the runtime may continue one of ours on another one.
 module Scruple.Bench.SystemThread (numbered, waiting) where
 
 #ifdef linux_HOST_OS
