@@ -1,6 +1,7 @@
 //! Determines how many iterations make a batch about a tenth of a millisecond long.
 
 use super::Weighed;
+use super::outside_work;
 use super::own_time::OwnTime;
 use super::programs::Programs;
 use scruple_core::protocol::{BatchReply, LoopKind};
@@ -143,6 +144,7 @@ impl<'a> Calibration<'a> {
         loop {
             let mut least = f64::INFINITY;
             let mut whole = Duration::MAX;
+            let began = Instant::now();
             for _ in 0..3 {
                 // A look at the program's threads takes time, so it is saved where it is not needed.
                 let watched = inputs;
@@ -155,9 +157,13 @@ impl<'a> Calibration<'a> {
                 let time = length(&reply).unwrap_or(target);
                 least = least.min(time.max(1.0));
                 // One try suffices if the length of the batch is far from the required one, and if only that counts.
-                if time > 20.0 * target || (time < 0.25 * target && !inputs) {
+                if time > 20.0 * target || (time < MUCH_TOO_SHORT * target && !inputs) {
                     break;
                 }
+            }
+            let may_be_outside = !inputs && !queue && least < MUCH_TOO_SHORT * target;
+            if may_be_outside && began.elapsed() > outside_work::LONG_ANSWER {
+                outside_work::check(self.programs, weighed, program, kind, iterations)?;
             }
             let wanted = iterations as f64 * target / least;
             // Inputs are made outside the timed part, but the user still waits for them.

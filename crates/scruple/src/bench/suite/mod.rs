@@ -14,6 +14,7 @@ mod instructions;
 mod introduce;
 mod loaded_code;
 mod neighbours;
+mod outside_work;
 mod own_time;
 mod prepare;
 mod programs;

@@ -338,6 +338,19 @@ fn readings_that_the_hosts_own_clock_refutes_are_refused() {
 }
 
 #[test]
+fn iterations_outside_the_timed_part_are_refused_after_a_short_search() {
+    let outside = r#"{"name":"outside","cost":5,"making":0.03,"does":"outside"}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[GOOD, outside]);
+    assert_eq!(answer.code, 4, "{}", answer.exchange());
+    let reason = "it says that 10000 iterations took 600.0ns, but they took ";
+    assert!(answer.unwrapped().contains(reason), "{}", answer.exchange());
+    assert!(answer.unwrapped().contains("ms outside the timed part"), "{}", answer.exchange());
+    // A late answer is no error if its lateness is the same for one iteration, or if it is the first.
+    let shared = r#"{"name":"late","cost":5,"shares":0.3}"#;
+    assert_eq!(bench(&Place::new(), &["--no-store"], &[GOOD, shared]).code, 0);
+}
+
+#[test]
 fn cases_that_the_budget_does_not_suffice_for_are_left_out_and_reported() {
     let place = Place::new();
     let answer = bench_freely(
