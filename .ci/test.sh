@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs all tests: the crates, the SDKs in their languages, the examples. Prints the number of skipped tests at the end.
-# With the name of a step, runs only that: format, build, whole (tests of the whole program), parts (all other tests of
-# the crates), accuracy, or an SDK such as go.
+# With the name of a step, runs only that: format, build, whole (tests of the whole program), waiting (tests of the crates
+# that mostly wait), parts (all other tests of the crates), accuracy, or an SDK such as go.
 set -eu
 cd "$(dirname "$0")/.."
 PATH=$PATH:$PWD/target/nginx/usr/sbin
@@ -53,10 +53,11 @@ if [ $# -gt 0 ]; then
     build) cargo_test --no-run ;;
     # Many of these tests wait for programs and servers, so there are three for each core.
     whole) cargo_tests --test it -- --nocapture --test-threads=$((3 * $(nproc))) || exit 1 ;;
+    waiting) cargo_tests --test load --test runtimes -- --nocapture || exit 1 ;;
     # Selected by exclusion, so that no test can be forgotten.
     parts)
         # shellcheck disable=SC2016 # The variables belong to the shell that cargo starts.
-        others='case $0 in */it-*) ;; *) exec "$0" "$@" ;; esac'
+        others='case $0 in */it-* | */load-* | */runtimes-*) ;; *) exec "$0" "$@" ;; esac'
         cargo_tests --config "target.'cfg(unix)'.runner=['sh', '-c', '''$others''']" -- --nocapture || exit 1
         ;;
     # The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
@@ -70,11 +71,13 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 trap 'exit 130' INT TERM
 export out
-# Runs steps, one on each core. Lines of two steps must not be mixed: only one is shown while it runs, the others when all
-# have ended.
+# Runs steps, the given number at a time. Lines of two steps must not be mixed: only the first is shown while it runs, the
+# others when all have ended.
 steps() {
+    at_once=$1
+    shift
     shown=$1
-    printf '%s\n' "$@" | xargs -P "$(nproc)" -I STEP sh -c '
+    printf '%s\n' "$@" | xargs -P "$at_once" -I STEP sh -c '
         show() { if [ STEP = "$0" ]; then tee "$out/STEP"; else cat >"$out/STEP"; fi; }
         start=$(date +%s)
         {
@@ -92,9 +95,9 @@ steps() {
 # The SDKs need nothing that the build makes. They leave a core idle where they wait, which the build then uses; the tests
 # of the crates fill both cores to their end.
 echo "== build and SDKs"
-steps build format haskell rust c go java guile js python
+steps "$(nproc)" build format haskell rust c go java guile js python
 echo "== tests"
-steps whole parts accuracy
+steps $(($(nproc) + 1)) whole parts waiting accuracy
 echo "skips: $(cat "$out"/* | grep -c 'skipped: ' || true)"
 # A test that runs alone prints its reason after its own name.
 grep -ho 'skipped: .*' "$out"/* | sort | uniq -c || true
