@@ -41,11 +41,12 @@ for program in conformance conformance-1; do
     echo "$program: $(tail -n 1 "$out/$program.txt")"
 done
 
-# Without optimisation the compiler does not see that a loop only runs when it is executed.
+# Without optimisation the compiler does not see that a loop only runs when it is executed, and knows no function of base.
 compile "$out/without" without-optimisation tests/Conformance.hs -isrc -O0
 python3 "$conformance/run.py" --only hoisted -- "$out/without-optimisation/program"
 python3 tests/compare.py "$conformance" tares "$out/conformance/program"
 python3 tests/disassembly.py "$out/sdk"
+python3 tests/disassembly.py "$out/without"
 
 echo "== weigh"
 with_sdk Limits tests/Limits.hs

@@ -21,18 +21,18 @@ import Control.Concurrent
 import Control.DeepSeq (NFData, rnf)
 import Control.Exception
 import Control.Monad
-import Data.Bits ((.&.), (.|.))
+import Data.Bits ((.&.))
 import Data.Foldable (asum)
 import Data.Int (Int16, Int32, Int64, Int8)
 import Data.Maybe (fromMaybe, isJust)
 import Data.Typeable (Typeable, eqT, typeOf, (:~:) (Refl))
 import Data.Word (Word16, Word32, Word64, Word8)
 import GHC.Exts
-  ( Int (..), RealWorld, SmallArray#, State#, addr2Int#, anyToAddr#, indexSmallArray#, newSmallArray#, runRW#
-  , sizeofArray#, sizeofByteArray#, unpackClosure#, unsafeFreezeSmallArray# )
+  ( Int (..), Int#, RealWorld, SmallArray#, State#, addr2Int#, andI#, anyToAddr#, dataToTag#, indexSmallArray#
+  , newSmallArray#, orI#, runRW#, sizeofArray#, sizeofByteArray#, unpackClosure#, unsafeCoerce#
+  , unsafeFreezeSmallArray#, (*#), (-#), (<=#) )
 import GHC.IO (IO (..))
 import System.IO.Unsafe (unsafePerformIO)
-import Unsafe.Coerce (unsafeCoerce)
 
 import Scruple.Bench.Barrier
 import Scruple.Bench.Json (JSON (..))
@@ -119,8 +119,8 @@ found f x (Body shape _ most make free loop tare one judge brief) =
       Just y -> let !held = hold y in Just held
       Nothing -> Nothing
     timing = return (if isJust same then Latency else Throughput)
-    loop' i = if isJust same then chain unsafeCoerce f input else loop i
-    tare' i = maybe (tare i) (chain unsafeCoerce id) same
+    loop' i = if isJust same then chain word f input else loop i
+    tare' i = maybe (tare i) (chain word id) same
 
 -- | Returns the result if it has the memory layout of an 'Int': the first constructor of its type, with one word that
 -- is not a pointer. Any other result is not kept.
@@ -216,48 +216,53 @@ forget (Body shape timing most make free loop tare one _ _) =
   Body shape timing most make free loop tare (void . one) Nothing Nothing
 
 -- The loops. None is inlined, so that all cases and tares run the same code, which does not know the function and
--- its argument. The pure ones take the state of the world themselves: in a program that is built without optimisation,
--- they would otherwise run when their actions are evaluated, before the clock is read.
+-- its argument. They consist of primitive operations and take the state of the world themselves. In a program that is
+-- built without optimisation, GHC does not know the definitions of base: each addition would be a call of an unknown
+-- function, and a pure loop would run when its action is evaluated, before the clock is read.
+
+type Step = State# RealWorld -> (# State# RealWorld, () #)
 
 loopNF :: (b -> ()) -> (a -> b) -> a -> Int -> IO ()
-loopNF !reduce !f x = \n -> IO (go n)
+loopNF !reduce !f x = \(I# iterations) -> IO (go iterations)
   where
-    go :: Int -> State# RealWorld -> (# State# RealWorld, () #)
-    go n s
-      | n <= 0 = (# s, () #)
-      | otherwise = case f x of !y -> reduce y `seq` go (n - 1) s
+    go :: Int# -> Step
+    go n s = case n <=# 0# of
+      1# -> (# s, () #)
+      _ -> case f x of !y -> reduce y `seq` go (n -# 1#) s
 {-# NOINLINE loopNF #-}
 
 loopWHNF :: (a -> b) -> a -> Int -> IO ()
-loopWHNF !f x = \n -> IO (go n)
+loopWHNF !f x = \(I# iterations) -> IO (go iterations)
   where
-    go :: Int -> State# RealWorld -> (# State# RealWorld, () #)
-    go n s
-      | n <= 0 = (# s, () #)
-      | otherwise = f x `seq` go (n - 1) s
+    go :: Int# -> Step
+    go n s = case n <=# 0# of
+      1# -> (# s, () #)
+      _ -> f x `seq` go (n -# 1#) s
 {-# NOINLINE loopWHNF #-}
 
 loopIO :: (b -> ()) -> IO b -> Int -> IO ()
-loopIO !reduce !act = go
+loopIO !reduce (IO !act) = \(I# iterations) -> IO (go iterations)
   where
-    go n
-      | n <= 0 = return ()
-      | otherwise = act >>= \y -> reduce y `seq` go (n - 1)
+    go :: Int# -> Step
+    go n s = case n <=# 0# of
+      1# -> (# s, () #)
+      _ -> case act s of (# s', y #) -> reduce y `seq` go (n -# 1#) s'
 {-# NOINLINE loopIO #-}
 
 loopApp :: (b -> ()) -> (a -> IO b) -> a -> Int -> IO ()
-loopApp !reduce !f x = go
+loopApp !reduce !f x = \(I# iterations) -> IO (go iterations)
   where
-    go n
-      | n <= 0 = return ()
-      | otherwise = f x >>= \y -> reduce y `seq` go (n - 1)
+    go :: Int# -> Step
+    go n s = case n <=# 0# of
+      1# -> (# s, () #)
+      _ -> case f x of IO act -> case act s of (# s', y #) -> reduce y `seq` go (n -# 1#) s'
 {-# NOINLINE loopApp #-}
 
 overInputs :: (b -> ()) -> (i -> IO b) -> [i] -> IO ()
-overInputs !reduce !act = go
+overInputs !reduce !act = \inputs -> IO (go inputs)
   where
-    go [] = return ()
-    go (i : is) = act i >>= \y -> reduce y `seq` go is
+    go [] s = (# s, () #)
+    go (i : is) s = case act i of IO one -> case one s of (# s', y #) -> reduce y `seq` go is s'
 {-# NOINLINE overInputs #-}
 
 noLoop :: Int -> IO ()
@@ -293,46 +298,51 @@ data Scalar = forall t. Typeable t => Scalar t (forall a. (a -> t) -> Held a -> 
 
 scalars :: [Scalar]
 scalars =
-  [ Scalar (0 :: Int) (chain id), Scalar (0 :: Int8) (chain fromIntegral), Scalar (0 :: Int16) (chain fromIntegral)
-  , Scalar (0 :: Int32) (chain fromIntegral), Scalar (0 :: Int64) (chain fromIntegral)
-  , Scalar (0 :: Word) (chain fromIntegral), Scalar (0 :: Word8) (chain fromIntegral)
-  , Scalar (0 :: Word16) (chain fromIntegral), Scalar (0 :: Word32) (chain fromIntegral)
-  , Scalar (0 :: Word64) (chain fromIntegral), Scalar (0 :: Integer) (chain fromInteger)
-  , Scalar (0 :: Double) (chain truncate), Scalar (0 :: Float) (chain truncate)
-  , Scalar 'a' (chain fromEnum), Scalar True (chain fromEnum) ]
+  [ Scalar (0 :: Int) (chain word), Scalar (0 :: Int8) (chain word), Scalar (0 :: Int16) (chain word)
+  , Scalar (0 :: Int32) (chain word), Scalar (0 :: Int64) (chain word), Scalar (0 :: Word) (chain word)
+  , Scalar (0 :: Word8) (chain word), Scalar (0 :: Word16) (chain word), Scalar (0 :: Word32) (chain word)
+  , Scalar (0 :: Word64) (chain word), Scalar (0 :: Double) (chain word), Scalar (0 :: Float) (chain word)
+  , Scalar 'a' (chain word), Scalar True (chain (\ !b -> dataToTag# b))
+  , Scalar (0 :: Integer) (chain (\n -> case fromInteger n of I# small -> small)) ]
+
+-- | The first word of an evaluated value of a type whose only constructor has one. The loop masks all of its bits, so
+-- those that do not belong to a short number do no harm.
+word :: b -> Int#
+word y = case unsafeCoerce# y of I# number -> number
+{-# INLINE word #-}
 
 -- | An argument in an array of one element, from which every iteration reads it, and a zero unknown to the compiler.
-data Held a = Held (SmallArray# a) !Int
+data Held a = Held (SmallArray# a) Int#
 
 hold :: a -> Held a
 hold x = case runRW# (\s -> case newSmallArray# 1# x s of (# s', m #) -> unsafeFreezeSmallArray# m s') of
-  (# _, array #) -> Held array 0
+  (# _, array #) -> Held array 0#
 {-# NOINLINE hold #-}
 
 -- | The index from which an iteration reads its argument is computed from the previous result and a mask, which
 -- is zero, unknown to compiler and processor. If iterations were independent, the processor would run several at
 -- once, and the calls around the body would hide steps of a few cycles.
-chain :: (b -> Int) -> (a -> b) -> Held a -> Int -> IO ()
-chain number = \ !f (Held array none) iterations ->
-  let go :: Int -> Int -> State# RealWorld -> (# State# RealWorld, () #)
-      go n !(I# place) s
-        | n <= 0 = (# s, () #)
-        | otherwise = case indexSmallArray# array place of
-            (# x #) -> case f x of !y -> go (n - 1) (slowly (number y .|. I# place) .&. none) s
-  in IO (go iterations 0)
+chain :: (b -> Int#) -> (a -> b) -> Held a -> Int -> IO ()
+chain number = \ !f (Held array none) (I# iterations) ->
+  let go :: Int# -> Int# -> Step
+      go n place s = case n <=# 0# of
+        1# -> (# s, () #)
+        _ -> case indexSmallArray# array place of
+          (# x #) -> case f x of !y -> go (n -# 1#) (slowly (number y `orI#` place) `andI#` none) s
+  in IO (go iterations 0#)
 {-# INLINE chain #-}
 
 -- | Five multiplications, each of which waits for the previous one. The half dozen jumps of a call of an unknown
 -- function take a processor 12 or 15 cycles, depending on its branch predictor, and those of a short function add
 -- some ten. Without the multiplications the path from argument to result is shorter than that, and the jumps would
 -- decide whether a net of a few cycles is visible. With them the path is the longer of the two.
-slowly :: Int -> Int
-slowly a = e * e
+slowly :: Int# -> Int#
+slowly a = e *# e
   where
-    !b = a * a
-    !c = b * b
-    !d = c * c
-    !e = d * d
+    !b = a *# a
+    !c = b *# b
+    !d = c *# c
+    !e = d *# d
 {-# INLINE slowly #-}
 
 -- | The entry of a batch, and the number of events that its counters missed.

@@ -16,7 +16,6 @@ module Scruple.Bench.Measure
 import Control.Concurrent
 import Control.Exception (SomeException, bracket, evaluate, throwIO, try)
 import Control.Monad (replicateM_)
-import Data.Bits (xor)
 import Data.Int (Int64)
 import Data.Maybe (isJust)
 import Data.Word (Word32, Word64, Word8)
@@ -29,9 +28,9 @@ import Foreign.StablePtr (freeStablePtr, newStablePtr)
 import Foreign.Storable (peekByteOff, peekElemOff)
 import GHC.Clock (getMonotonicTimeNSec)
 #if __GLASGOW_HASKELL__ >= 904
-import GHC.Exts (FunPtr, Int (..), Ptr, getThreadAllocationCounter#, int64ToInt#)
+import GHC.Exts (FunPtr, Int (..), Int#, Ptr, getThreadAllocationCounter#, int64ToInt#, xorI#, (+#), (-#), (<=#))
 #else
-import GHC.Exts (FunPtr, Int (..), Ptr, getThreadAllocationCounter#)
+import GHC.Exts (FunPtr, Int (..), Int#, Ptr, getThreadAllocationCounter#, xorI#, (+#), (-#), (<=#))
 #endif
 import GHC.IO (IO (..))
 import GHC.Stats (RTSStats (gc_elapsed_ns), getRTSStats, getRTSStatsEnabled)
@@ -109,15 +108,15 @@ witnessed loop n = inNewThread $ do
 witness :: IO Int
 witness = do
   t0 <- getMonotonicTimeNSec
-  _ <- evaluate (work 2500 1 2 3 4)
+  _ <- evaluate (I# (work 2500# 1# 2# 3# 4#))
   t1 <- getMonotonicTimeNSec
   return (fromIntegral (t1 - t0))
 {-# NOINLINE witness #-}
 
-work :: Int -> Int -> Int -> Int -> Int -> Int
-work !n !a !b !c !d
-  | n <= 0 = a + b + c + d
-  | otherwise = work (n - 1) (a + n) (b `xor` n) (c - n) (d + 3)
+work :: Int# -> Int# -> Int# -> Int# -> Int# -> Int#
+work n a b c d = case n <=# 0# of
+  1# -> a +# b +# c +# d
+  _ -> work (n -# 1#) (a +# n) (b `xorI#` n) (c -# n) (d +# 3#)
 
 -- | Runs an action in a new thread and waits for it. The stable pointer keeps the runtime from regarding the waiting
 -- thread as blocked for ever if the new thread is. Before the action, others run until they wait: the runtime's manager
