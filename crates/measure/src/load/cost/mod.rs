@@ -8,6 +8,7 @@ pub mod by_function;
 pub mod collections;
 pub mod instructions;
 pub mod memory_growth;
+mod patience;
 pub mod process_tree;
 mod rare_events;
 pub mod sampled;

@@ -1,5 +1,6 @@
 //! Starts and ends a server for a measurement.
 
+use super::patience::{self, Patience};
 use crate::descendants::descendants;
 use crate::error_output::shown_lines;
 use crate::launcher::Ending;
@@ -7,6 +8,7 @@ use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
 use std::ffi::OsString;
+use std::io;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -14,7 +16,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 /// The command that starts a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,11 +90,11 @@ const ELSEWHERE: Duration = Duration::from_secs(1);
 /// How long a server that has ended at its start may run when it is started again for its output.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The largest part of a server's output that is read, in bytes.
-const MOST_OUTPUT: u64 = 64 << 10;
-
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// The largest part of a server's output that is read, in bytes.
+const MOST_OUTPUT: u64 = 64 << 10;
 
 impl ServerCommand {
     /// A command without variables, in Scruple's own folder.
@@ -104,8 +105,8 @@ impl ServerCommand {
     /// Starts the server, and waits until it accepts connections at one of the target's addresses.
     ///
     /// # Errors
-    /// Fails if the server does not start, ends early or accepts no connection within `patience`, or if `interrupted`
-    /// becomes true.
+    /// Fails if the server does not start, ends early or accepts no connection within `patience`, which its waits for a
+    /// core extend, or if `interrupted` becomes true.
     pub fn start(
         &self,
         target: &Target,
@@ -193,9 +194,9 @@ impl ServerCommand {
             .spawn(Stdio::null(), stderr)
             .map_err(|error| ServerError::Start { program: program.to_string_lossy().into_owned(), error })?;
         let mut server = StartedServer { child, ended: None };
-        let began = Instant::now();
+        let wait = Patience::begin(server.pid(), patience);
         let mut alone_since = None;
-        while began.elapsed() < patience {
+        while !wait.is_over() {
             if target.addresses.iter().any(accepts) {
                 return Ok(server);
             }
@@ -241,8 +242,8 @@ impl StartedServer {
     pub fn stop(&mut self, signal: i32) -> Option<ExitStatus> {
         if self.status().is_none() {
             self.signal(signal);
-            let began = Instant::now();
-            while self.status().is_none() && began.elapsed() < GRACE {
+            let patience = Patience::begin(self.pid(), GRACE);
+            while self.status().is_none() && !patience.is_over() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -252,8 +253,8 @@ impl StartedServer {
             self.ended = self.child.wait().ok();
         }
         // A process that a wrapper left behind may still listen, and occupy the port of the next server.
-        let began = Instant::now();
-        while self.is_inhabited() && began.elapsed() < GRACE {
+        let patience = Patience::begin(self.pid(), GRACE);
+        while self.is_inhabited() && !patience.is_over() {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.ended
@@ -265,8 +266,8 @@ impl StartedServer {
         if self.status().is_none() {
             self.signal(libc::SIGINT);
         }
-        let began = Instant::now();
-        while self.status().is_none() && began.elapsed() < GRACE {
+        let patience = Patience::begin(self.pid(), GRACE);
+        while self.status().is_none() && !patience.is_over() {
             std::thread::sleep(Duration::from_millis(20));
             let _ = target.addresses.iter().any(accepts);
         }
@@ -275,9 +276,7 @@ impl StartedServer {
 
     /// Whether a process of the server's group still runs.
     fn is_inhabited(&self) -> bool {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut stats = processes.filter_map(|entry| ProcessStat::at(&entry.path()));
-        stats.any(|stat| stat.is_alive() && stat.field(5) == Some(self.pid()))
+        patience::members(self.pid()).next().is_some()
     }
 
     /// Sends a signal to the server's process group, which its first process leads.
