@@ -19,7 +19,7 @@ use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::render::output;
 use crate::store::{Store, StoredHistory};
-use crate::versions::build::{BuildOutcome, VersionBuilder};
+use crate::versions::build::{BuildFailure, BuildOutcome, VersionBuilder};
 use crate::versions::build_process::BuildLauncher;
 use crate::versions::cache::{Cache, end_of_log};
 use crate::versions::{self, VersionSelection};
@@ -180,7 +180,7 @@ fn build(mut builder: VersionBuilder, shared: &Path, commit: &str, tree: &str) -
             builder.cache.share(shared, &artefacts.digest)?;
             Ok(UnitOutcome::Built(artefacts))
         }
-        BuildOutcome::Failed(state, why) => {
+        BuildOutcome::Failed(BuildFailure { state, why, .. }) => {
             let log = end_of_log(&builder.cache.log(commit), LOG).unwrap_or_default();
             Ok(UnitOutcome::NotBuilt { state, why, log })
         }

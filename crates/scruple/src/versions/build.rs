@@ -1,7 +1,7 @@
 //! Builds one version: checks out its tree, applies overlays, runs steps and the check, and keeps the artefacts.
 
 use super::artefacts::Artefacts;
-use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, append_to_log};
+use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, append_to_log, message_of_git};
 use super::cache::Cache;
 use super::recipe::{BuildSettings, ResolvedRecipe};
 use crate::fault::Fault;
@@ -21,8 +21,18 @@ const GIT_LIMIT: Duration = Duration::from_secs(600);
 pub enum BuildOutcome {
     /// The version was built and may be weighed.
     Ready(Artefacts),
-    /// The version may not be weighed: its state, and the reason together with the log.
-    Failed(VersionState, String),
+    /// The version may not be weighed.
+    Failed(BuildFailure),
+}
+
+/// Why a version may not be weighed. The log has the rest.
+pub struct BuildFailure {
+    /// The state of the version.
+    pub state: VersionState,
+    /// The reason, as a clause.
+    pub why: String,
+    /// Whether git could not provide the tree, so that no build step was reached.
+    pub without_tree: bool,
 }
 
 /// Builds versions, one at a time.
@@ -48,7 +58,7 @@ pub struct ObjectSource {
 
 /// Why a build ended early: because of the version, or because of a fault that is not the version's.
 enum BuildStop {
-    Failed(VersionState, String),
+    Failed(BuildFailure),
     Fault(Fault),
 }
 
@@ -56,6 +66,11 @@ impl From<Fault> for BuildStop {
     fn from(fault: Fault) -> BuildStop {
         BuildStop::Fault(fault)
     }
+}
+
+/// Creates the stop for a version that does not get past its build or its check.
+fn failed(state: VersionState, why: String) -> BuildStop {
+    BuildStop::Failed(BuildFailure { state, why, without_tree: false })
 }
 
 impl VersionBuilder {
@@ -138,9 +153,9 @@ impl VersionBuilder {
                 Ok(BuildOutcome::Ready(artefacts))
             }
             Err(BuildStop::Fault(fault)) => Err(fault),
-            Err(BuildStop::Failed(state, why)) => {
+            Err(BuildStop::Failed(failure)) => {
                 self.cache.check_space()?;
-                Ok(BuildOutcome::Failed(state, why))
+                Ok(BuildOutcome::Failed(failure))
             }
         }
     }
@@ -151,9 +166,9 @@ impl VersionBuilder {
         match self.steps_in_tree(commit, &settings, &log) {
             Ok(time) => Ok(Ok(time)),
             Err(BuildStop::Fault(fault)) => Err(fault),
-            Err(BuildStop::Failed(_, why)) => {
+            Err(BuildStop::Failed(failure)) => {
                 self.cache.check_space()?;
-                Ok(Err(why))
+                Ok(Err(failure.why))
             }
         }
     }
@@ -169,10 +184,7 @@ impl VersionBuilder {
             self.shell("check", &check, VersionState::CheckFailed, settings, log)?;
         }
         self.cache.keep(&self.recipe.recipe().artefacts, time)?.map_err(|missing| {
-            BuildStop::Failed(
-                VersionState::BuildFailed,
-                format!("the build did not produce the artefact ‘{missing}’"),
-            )
+            failed(VersionState::BuildFailed, format!("the build did not produce the artefact ‘{missing}’"))
         })
     }
 
@@ -183,18 +195,10 @@ impl VersionBuilder {
         settings: &BuildSettings,
         log: &Path,
     ) -> Result<Duration, BuildStop> {
-        self.prepare_tree(commit)?;
-        match self.check_out(commit, log) {
-            // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
-            Err(BuildStop::Failed(..)) if !self.untouched => {
-                append_to_log(log, "Scruple removed the tree and checks out the commit again\n")?;
-                let tree = self.cache.tree();
-                remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
-                self.prepare_tree(commit)?;
-                self.check_out(commit, log)?;
-            }
-            other => other?,
-        }
+        self.provide_tree(commit, log).map_err(|stop| match stop {
+            BuildStop::Failed(failure) => BuildStop::Failed(BuildFailure { without_tree: true, ..failure }),
+            fault => fault,
+        })?;
         self.overlay(settings, log)?;
         // An interrupted step leaves files that a later build would consider complete.
         let mark = self.mark();
@@ -206,6 +210,22 @@ impl VersionBuilder {
         }
         self.unmark()?;
         Ok(time)
+    }
+
+    /// Checks the commit out in a tree that is sound.
+    fn provide_tree(&mut self, commit: &str, log: &Path) -> Result<(), BuildStop> {
+        self.prepare_tree(commit)?;
+        match self.check_out(commit, log) {
+            // An earlier build or a killed git may have damaged the tree, which is not the fault of this commit.
+            Err(BuildStop::Failed(_)) if !self.untouched => {
+                append_to_log(log, "Scruple removed the tree and checks out the commit again\n")?;
+                let tree = self.cache.tree();
+                remove(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
+                self.prepare_tree(commit)?;
+                self.check_out(commit, log)
+            }
+            other => other,
+        }
     }
 
     /// Returns the path of the marker file, which exists while a build is under way and after one was interrupted.
@@ -329,14 +349,14 @@ impl VersionBuilder {
         let ceiling = ("GIT_CEILING_DIRECTORIES".to_owned(), self.cache.folder().display().to_string());
         let child =
             BuildProgram { words: &words, folder: &tree, env: &[ceiling], log, limit: Some(GIT_LIMIT) };
+        let began = log.metadata().map_or(0, |data| data.len());
         let ran = self.launcher.run(&child)?;
-        match ran.succeeded() {
-            true => Ok(()),
-            false => Err(BuildStop::Failed(
-                VersionState::BuildFailed,
-                format!("cannot {what}: git {}", ran.ending_text()),
-            )),
+        if ran.succeeded() {
+            return Ok(());
         }
+        let message = message_of_git(log, began).filter(|_| matches!(ran.ending, Ending::Exited(_)));
+        let why = message.unwrap_or_else(|| format!("git {}", ran.ending_text()));
+        Err(failed(VersionState::BuildFailed, format!("cannot {what}: {why}")))
     }
 
     fn overlay(&mut self, settings: &BuildSettings, log: &Path) -> Result<(), BuildStop> {
@@ -351,7 +371,7 @@ impl VersionBuilder {
             if !text.contains(&one.from) {
                 let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);
                 append_to_log(log, &format!("{why}: {}\n", one.from))?;
-                return Err(BuildStop::Failed(VersionState::BuildFailed, why));
+                return Err(failed(VersionState::BuildFailed, why));
             }
             fs::write(&path, text.replace(&one.from, &one.to))
                 .map_err(|error| Fault::unwritable(&path, error))?;
@@ -375,15 +395,13 @@ impl VersionBuilder {
         let how = ran.ending_text();
         match ran.ending {
             Ending::Exited(0) => Ok(ran.wall),
-            Ending::TimedOut => {
-                Err(BuildStop::Failed(VersionState::TimedOut, format!("the {what} ‘{command}’ {how}")))
-            }
+            Ending::TimedOut => Err(failed(VersionState::TimedOut, format!("the {what} ‘{command}’ {how}"))),
             // A step that exited by itself has left the tree in a state that its build system can continue from.
             Ending::Exited(_) => {
                 self.unmark()?;
-                Err(BuildStop::Failed(state, format!("the {what} ‘{command}’ {how}")))
+                Err(failed(state, format!("the {what} ‘{command}’ {how}")))
             }
-            _ => Err(BuildStop::Failed(state, format!("the {what} ‘{command}’ {how}"))),
+            _ => Err(failed(state, format!("the {what} ‘{command}’ {how}"))),
         }
     }
 }

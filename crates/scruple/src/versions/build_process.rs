@@ -132,6 +132,16 @@ fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     env
 }
 
+/// Returns the message of the error of a git that began to write to a log when that had so many bytes.
+pub fn message_of_git(log: &Path, began: u64) -> Option<String> {
+    let bytes = std::fs::read(log).ok()?;
+    let text = String::from_utf8_lossy(bytes.get(usize::try_from(began).ok()?..)?);
+    let mut messages = text.lines().filter_map(|line| line.split_once("fatal: "));
+    messages
+        .find_map(|(_, message)| Some(message.trim()).filter(|message| !message.is_empty()))
+        .map(str::to_owned)
+}
+
 /// Appends a text to a log.
 pub fn append_to_log(log: &Path, text: &str) -> Result<(), Fault> {
     let file = OpenOptions::new().create(true).append(true).open(log);

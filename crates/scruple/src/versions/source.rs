@@ -1,7 +1,7 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
 use super::build::ObjectSource;
-use super::build_process::{BuildLauncher, BuildProgram};
+use super::build_process::{BuildLauncher, BuildProgram, message_of_git};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{GitError, Repository};
@@ -279,7 +279,7 @@ fn mirror(
     remarks: &mut Vec<(&'static str, String)>,
 ) -> Result<PathBuf, Fault> {
     let (there, log) = (folder.join("mirror.git"), folder.join("fetch.log"));
-    let began = log.metadata().map_or(0, |data| data.len()) as usize;
+    let began = log.metadata().map_or(0, |data| data.len());
     let limit = Some(Duration::from_secs(3600));
     let known = there.is_dir();
     let partial = folder.join("mirror.partial");
@@ -303,10 +303,7 @@ fn mirror(
         }
         return Ok(there);
     }
-    let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let message = text.get(began..).unwrap_or("").lines().find(|line| line.contains("fatal: ")).unwrap_or("");
-    let message = message.trim_start_matches("fatal: ").trim();
-    let message = if message.is_empty() { ran.ending_text() } else { message.to_owned() };
+    let message = message_of_git(&log, began).unwrap_or_else(|| ran.ending_text());
     if known {
         remarks.push((
             "not-fetched",

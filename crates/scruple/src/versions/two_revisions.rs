@@ -329,9 +329,9 @@ pub fn ready(
     };
     match built? {
         BuildOutcome::Ready(artefacts) => Ok(Built { label, commit, artefacts }),
-        BuildOutcome::Failed(_, why) => {
+        BuildOutcome::Failed(failure) => {
             let what = format!("see ‘{}’, which", builder.cache.log(&commit).display());
-            Err(not_built(&label, &why, &what, &builder.cache.shown_lines_of_log(&commit)))
+            Err(not_built(&label, &failure.why, &what, &builder.cache.shown_lines_of_log(&commit)))
         }
     }
 }

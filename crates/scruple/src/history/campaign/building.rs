@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::StoredVersion;
 use crate::versions::artefacts::Artefacts;
-use crate::versions::build::BuildOutcome;
+use crate::versions::build::{BuildFailure, BuildOutcome};
 use crate::versions::subjects::SubjectTemplate;
 use scruple_core::history::VersionState;
 use scruple_core::metric::{Pass, metric};
@@ -47,13 +47,13 @@ impl Building<'_> {
         let name = format!("{} {}", title.short(), title.title);
         let number = format!("{} of {}", built + 1, self.journal.history.entries.len());
         match outcome {
-            BuildOutcome::Failed(state, why) => {
+            BuildOutcome::Failed(BuildFailure { state, why, without_tree }) => {
                 self.progress.done(&format!("version {number} failed: {name}: {why}"));
                 let log = self.builds.log(&commit).display().to_string();
                 let version = &mut self.journal.history.entries[index].version;
                 (version.state, version.why, version.log) = (state, Some(why), Some(log.clone()));
                 self.journal.put(index, &[])?;
-                self.builds.failed(&name, &log)
+                if without_tree { Ok(()) } else { self.builds.failed(&name, &log) }
             }
             BuildOutcome::Ready(artefacts) => {
                 self.builds.succeeded();
@@ -135,7 +135,7 @@ impl Building<'_> {
                 self.journal.history.entries[index].artefacts = Some(artefacts.digest);
                 self.journal.put(index, &[]).map(|()| true)
             }
-            BuildOutcome::Failed(state, why) => {
+            BuildOutcome::Failed(BuildFailure { state, why, .. }) => {
                 let log = self.builds.log(&commit);
                 self.journal.reject(index, state, why, (&log, "")).map(|()| false)
             }

@@ -59,7 +59,7 @@ impl Builds {
     }
 
     /// Counts a build that failed. Returns an error if so many builds failed in succession that the build steps are
-    /// probably wrong.
+    /// probably wrong. A version whose tree git could not provide says nothing about them, and is not counted.
     pub(super) fn failed(&mut self, name: &str, log: &str) -> Result<(), Fault> {
         self.failures += 1;
         match self.failures >= FAILURES && !self.keep_going {
