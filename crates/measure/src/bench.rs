@@ -6,6 +6,7 @@ use crate::heap::{self, HeapError};
 use crate::launcher::Ending;
 use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
+use crate::terminal::separate;
 use crate::thread_activity::{Activity, ThreadActivity};
 use crate::{core_speed, scheduler_waits, thread_activity};
 use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
@@ -161,7 +162,8 @@ impl BenchProgram {
             }
             None => None,
         };
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        separate(&mut command);
         let inherited = [their_in.as_raw_fd(), their_out.as_raw_fd()];
         // SAFETY: only async-signal-safe calls are made between fork and exec.
         unsafe {

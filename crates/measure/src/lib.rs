@@ -31,5 +31,6 @@ pub mod runtimes;
 pub mod scheduler_waits;
 pub mod scripted;
 pub mod streams;
+mod terminal;
 pub mod thread_activity;
 pub mod user_folder;

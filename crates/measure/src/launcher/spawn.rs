@@ -3,9 +3,10 @@
 use super::system_call::system_call;
 use super::wire::LaunchRequest;
 use crate::launcher::Shield;
+use crate::terminal;
 use std::ffi::{c_char, c_int, c_void};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::time::Instant;
 
@@ -54,6 +55,7 @@ struct Child {
     fixed_addresses: bool,
     traced: bool,
     own_group: bool,
+    terminal: Option<OwnedFd>,
     shield: Option<(libc::cpu_set_t, bool)>,
     shield_errno: c_int,
     failed_step: usize,
@@ -96,6 +98,9 @@ fn lay_out(request: &LaunchRequest) -> Child {
     argv.push(ptr::null());
     let mut env: Vec<*const c_char> = strings.collect();
     env.push(ptr::null());
+    // A program that reads from a terminal must stay in the terminal's foreground group.
+    // SAFETY: asks about a descriptor that we own.
+    let own_group = unsafe { libc::isatty(request.stdio[0].as_raw_fd()) } == 0;
     Child {
         path,
         folder,
@@ -104,9 +109,8 @@ fn lay_out(request: &LaunchRequest) -> Child {
         stdio: [0, 1, 2].map(|i| request.stdio[i].as_raw_fd()),
         fixed_addresses: request.options.fixed_addresses,
         traced: request.options.trace_memory || request.options.read_counters,
-        // A program that reads from a terminal must stay in the terminal's foreground group.
-        // SAFETY: asks about a descriptor that we own.
-        own_group: unsafe { libc::isatty(request.stdio[0].as_raw_fd()) } == 0,
+        own_group,
+        terminal: if own_group { terminal::controlling() } else { None },
         shield: request.options.shield.as_ref().map(core_set),
         shield_errno: 0,
         failed_step: 0,
@@ -134,6 +138,10 @@ extern "C" fn run_child(argument: *mut c_void) -> c_int {
         let child = &mut *argument.cast::<Child>();
         if child.own_group {
             system_call(libc::SYS_setpgid, [0; 4]);
+        }
+        if let Some(terminal) = &child.terminal {
+            let request = libc::TIOCNOTTY as usize;
+            system_call(libc::SYS_ioctl, [terminal.as_raw_fd() as usize, request, 0, 0]);
         }
         system_call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0]);
         if let Some((cores, pinned)) = &child.shield {
@@ -227,7 +235,6 @@ mod tests {
     use super::*;
     use crate::launcher::LaunchOptions;
     use std::fs::File;
-    use std::os::fd::OwnedFd;
 
     fn request(path: &str, folder: &str) -> LaunchRequest {
         let null = || OwnedFd::from(File::open("/dev/null").unwrap());

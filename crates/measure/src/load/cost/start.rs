@@ -7,6 +7,7 @@ use crate::launcher::Ending;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::ProcessStat;
+use crate::terminal::separate;
 use std::ffi::OsString;
 use std::io;
 use std::io::Read;
@@ -155,7 +156,8 @@ impl ServerCommand {
         let mut command = Command::new(program);
         withhold(&mut command);
         command.args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null()).stdout(stdout);
-        command.stderr(stderr).process_group(0);
+        command.stderr(stderr);
+        separate(&mut command);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }

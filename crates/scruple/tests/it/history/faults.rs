@@ -242,7 +242,47 @@ fn submodules_come_from_the_local_clone_and_are_a_state_where_they_cannot() {
     let answer = quick(&place, &["--retry", "--env", "ANOTHER=recipe"]);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     let why = place.recorded().version("with a submodule")["why"].as_str().unwrap_or("").to_owned();
-    assert!(why.starts_with("cannot fetch its submodules"), "{why}");
+    let ending = "inner' does not exist";
+    assert!(why.starts_with("cannot fetch its submodules: ") && why.ends_with(ending), "{why}");
+}
+
+#[test]
+fn versions_whose_submodules_cannot_be_fetched_do_not_stop_a_history() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    std::fs::create_dir(place.file("repo/inner")).expect("a folder");
+    repository.write(".gitmodules", "[submodule \"inner\"]\n\tpath = inner\n\turl = ../missing\n");
+    repository.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{},inner", "1".repeat(40))]);
+    repository.commit_allocations(1..=7);
+    repository.git(&["rm", "--quiet", "--cached", "inner"]);
+    repository.git(&["rm", "--quiet", "-f", ".gitmodules"]);
+    std::fs::remove_dir(place.file("repo/inner")).expect("a folder");
+    repository.commit_allocations([8, 9]);
+    let answer = quick(&place, &["--all"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let states = place.recorded().states().join(" ");
+    assert_eq!(states, format!("{}built built", "build-failed ".repeat(7)), "{}", answer.exchange());
+}
+
+/// Ssh, for example, asks on the terminal about an unknown host. The kernel would stop it outside of the foreground.
+#[test]
+fn programs_of_a_build_that_ask_on_the_terminal_fail_and_do_not_wait() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.write("make.sh", "echo sure? > /dev/tty; read answer < /dev/tty && touch app");
+    repository.commit("asks");
+    let scruple = shell_words::quote(env!("CARGO_BIN_EXE_scruple"));
+    let line = format!(
+        "{scruple} history --repo repo --rounds 1 --time-only --build 'sh make.sh' --artifact app \
+         --build-limit 60s -- ./app"
+    );
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
+    command.env("HOME", place.path()).env("SCRUPLE_STORE", place.file("store.db")).stdin(Stdio::null());
+    command.env("XDG_CACHE_HOME", place.file("cache"));
+    let shown = command.output().expect("util-linux has script").stdout;
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("build failed: the step ‘sh make.sh’ exited with code 2"), "{shown}");
 }
 
 #[test]
