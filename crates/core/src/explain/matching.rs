@@ -230,7 +230,30 @@ impl Matched {
 /// The largest number of names that the name of merged functions contains.
 const NAMES: usize = 3;
 
+/// Joins several names by ‘or’; one name is no alternative, and gives an empty text.
+fn alternatives(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() && names.len() <= NAMES => {
+            format!("{} or {last}", others.join(", "))
+        }
+        _ if names.len() > NAMES => {
+            let shown = NAMES - 1;
+            format!("{} or {} others", names[..shown].join(", "), names.len() - shown)
+        }
+        _ => String::new(),
+    }
+}
+
 impl Key {
+    /// Returns the names that one function has in both trees, as text; empty unless there are several. The key has only
+    /// one of them.
+    pub fn names_in_both(&self, [first, second]: [&Tree; 2]) -> String {
+        let ([one], [other]) = (self.first.as_slice(), self.second.as_slice()) else { return String::new() };
+        let theirs: BTreeSet<&String> = sorting::set(second.functions[*other].names());
+        let shared = first.functions[*one].names().filter(|name| theirs.contains(name));
+        alternatives(&sorting::distinct(shared.cloned()))
+    }
+
     /// Names a key that was merged of several.
     fn name_merged(&mut self, [first, second]: [&Tree; 2]) {
         self.first.sort_unstable();
@@ -244,16 +267,7 @@ impl Key {
             return;
         }
         let names = sorting::distinct(of_first.chain(of_second));
-        self.merged = match names.split_last() {
-            Some((last, others)) if !others.is_empty() && names.len() <= NAMES => {
-                format!("{} or {last}", others.join(", "))
-            }
-            _ if names.len() > NAMES => {
-                let shown = NAMES - 1;
-                format!("{} or {} others", names[..shown].join(", "), names.len() - shown)
-            }
-            _ => String::new(),
-        };
+        self.merged = alternatives(&names);
         self.name = match sorting::distinct(names.iter().map(|name| group(name))).as_slice() {
             [one] if names.len() > 1 => one.clone(),
             [_] => names[0].clone(),

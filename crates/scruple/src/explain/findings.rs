@@ -7,13 +7,14 @@ use super::counted_launches::GatheredLaunches;
 use super::hunks::Hunk;
 use super::interpreters;
 use super::outside_causes::OutsideCause;
-use super::pairing::Pairings;
+use super::pairing::{FoldedBy, FoldedFunction, Pairings};
 use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
+use scruple_core::sorting;
 use scruple_measure::calltree::{Binaries, Side, SourceText};
 
 /// The conclusions about two programs.
@@ -125,8 +126,7 @@ impl Findings {
         };
         let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
         found.remarks.extend(opposed);
-        let folded = pairings.first().folded().filter(|(name, ..)| found.names_in_a_row(name));
-        let folded = folded.map(|(_, names, side)| remark_of_folded(names, side)).collect::<Vec<_>>();
+        let folded = remarks_of_folded(pairings.first().folded(), &found);
         found.remarks.extend(folded);
         let merged = found.shown_rows(found.main()).next().and_then(remark_of_merged);
         found.remarks.extend(merged);
@@ -231,9 +231,9 @@ impl Findings {
         })
     }
 
-    /// Whether a shown row is of this function, or says that it is called.
-    fn names_in_a_row(&self, name: &str) -> bool {
-        self.explanations.iter().flat_map(|one| self.shown_rows(one)).any(|row| {
+    /// Returns the place of the first shown row that is of this function, or says that it is called.
+    fn row_that_names(&self, name: &str) -> Option<usize> {
+        self.explanations.iter().flat_map(|one| self.shown_rows(one)).position(|row| {
             let of_parts = row.parts.iter().flat_map(|part| [&part.site, &part.callee]).flatten();
             of_parts.chain([&row.name]).any(|one| one == name)
         })
@@ -255,12 +255,35 @@ fn other_counts(count: Count) -> &'static [Count] {
     }
 }
 
-/// Says that functions are compared as one.
-fn remark_of_folded(names: &str, side: &str) -> String {
-    format!(
-        "{side} has one function for {names} (compilers and linkers fold functions with the same code), and its calls do \
-         not say which was meant: they are compared as one"
-    )
+/// The largest number of functions with several names that a remark lists.
+const FOLDED: usize = 3;
+
+/// Says which functions of the shown rows have several names: one sentence for each program that has such functions, and
+/// one for both. The functions of the first rows come first.
+fn remarks_of_folded(folded: impl Iterator<Item = FoldedFunction>, found: &Findings) -> Vec<String> {
+    let mut folded: Vec<(usize, FoldedFunction)> =
+        folded.filter_map(|one| Some((found.row_that_names(&one.name)?, one))).collect();
+    sorting::by(&mut folded, |a, b| a.0.cmp(&b.0));
+    let remark = |by: FoldedBy| {
+        let names: Vec<&str> =
+            folded.iter().filter(|(_, one)| one.by == by).map(|(_, one)| one.names.as_str()).collect();
+        let listed = match names.as_slice() {
+            [] => return None,
+            [one] => (*one).to_owned(),
+            all if all.len() <= FOLDED => format!("each of: {}", all.join("; ")),
+            all => format!("each of: {}; and {} more", all[..FOLDED].join("; "), all.len() - FOLDED),
+        };
+        let (side, result) = match by {
+            FoldedBy::First => ("A has", "its calls do not say which was meant: they are compared as one"),
+            FoldedBy::Second => ("B has", "its calls do not say which was meant: they are compared as one"),
+            FoldedBy::Both => ("A and B have", "a row with one of the names stands for all of them"),
+        };
+        Some(format!(
+            "{side} one function for {listed} (compilers and linkers fold functions with the same code, and sources \
+             declare aliases), and {result}"
+        ))
+    };
+    [FoldedBy::First, FoldedBy::Second, FoldedBy::Both].into_iter().filter_map(remark).collect()
 }
 
 /// Says that a compiler may have merged two functions and kept the name of one, if a caller of the other program calls

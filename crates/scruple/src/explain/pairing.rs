@@ -1,7 +1,7 @@
 //! Pairs of launches. Their functions are matched only once, for all questions about the pair.
 
 use super::causes::OtherCauses;
-use scruple_core::explain::{self, CodeComparison, Count, Explanation, Matched};
+use scruple_core::explain::{self, CodeComparison, Count, Explanation, Matched, PROGRAM};
 use scruple_measure::calltree::{Binaries, Side};
 
 /// Two launches, and which of their functions are the same.
@@ -9,6 +9,27 @@ pub struct Pairing<'a> {
     sides: [&'a Side; 2],
     binaries: &'a Binaries,
     matched: Matched,
+}
+
+/// The program that has one function with several names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FoldedBy {
+    /// The first program. The second one has several functions, which are compared as one.
+    First,
+    /// The second program. The first one has several functions, which are compared as one.
+    Second,
+    /// Both programs.
+    Both,
+}
+
+/// A function with several names.
+pub struct FoldedFunction {
+    /// The name by which rows show it.
+    pub name: String,
+    /// All its names, as text.
+    pub names: String,
+    /// The program in which they are names of one function.
+    pub by: FoldedBy,
 }
 
 /// The pairs of launches of two programs, and the pairs of launches of the same program.
@@ -33,13 +54,20 @@ impl<'a> Pairing<'a> {
         Pairing { sides: [first, second], binaries, matched }
     }
 
-    /// Returns the functions that are compared as one, because a program has one function for them: the name that they
-    /// have together, the names of each, and the program with fewer functions.
-    pub fn folded(&self) -> impl Iterator<Item = (&str, &str, &'static str)> {
-        let merged = self.matched.keys.iter().filter(|key| !key.merged.is_empty());
-        merged.map(|key| {
-            let fewer = if key.first.len() < key.second.len() { "A" } else { "B" };
-            (key.name.as_str(), key.merged.as_str(), fewer)
+    /// Returns the functions of the program that have several names in one program or in both.
+    pub fn folded(&self) -> impl Iterator<Item = FoldedFunction> {
+        let trees = self.sides.map(|side| &side.tree);
+        self.matched.keys.iter().filter_map(move |key| {
+            let (names, by) = match () {
+                () if !key.merged.is_empty() && key.first.len() < key.second.len() => {
+                    (key.merged.clone(), FoldedBy::First)
+                }
+                () if !key.merged.is_empty() => (key.merged.clone(), FoldedBy::Second),
+                // Functions of libraries have many names, which only their authors know.
+                () if key.module == PROGRAM && !key.library => (key.names_in_both(trees), FoldedBy::Both),
+                () => return None,
+            };
+            (!names.is_empty()).then(|| FoldedFunction { name: key.name.clone(), names, by })
         })
     }
 

@@ -68,7 +68,50 @@ fn functions_that_are_folded_in_one_program_are_compared_as_one() {
 }
 
 #[test]
-fn an_alias_that_both_programs_have_changes_nothing() {
+fn several_groups_of_folded_functions_have_one_remark() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let source = |rounds: u32, is_apart: bool| {
+        let mut functions = String::new();
+        let mut calls = String::new();
+        for group in 0..5 {
+            let loops = |name: &str, rounds: u32| {
+                format!(
+                    "__attribute__((noinline)) unsigned {name}{group}(unsigned x) {{\n\
+                       for (int i = 0; i < {rounds}; i++) x = x * 31 + {group};\n  return x;\n}}\n"
+                )
+            };
+            functions += &loops("one", rounds);
+            functions += &match is_apart {
+                true => loops("two", rounds + 40),
+                false => format!("unsigned two{group}(unsigned x) __attribute__((alias(\"one{group}\")));\n"),
+            };
+            calls += &format!("sum += one{group}(sum) ^ two{group}(sum + 1);\n");
+        }
+        let rounds = "for (int i = 0; i < 2000; i++) {\n";
+        format!("{functions}int main(void) {{\n  unsigned sum = 1;\n{rounds}{calls}}} return sum == 7;\n}}\n")
+    };
+    build(&place, "folded", &source(20, false));
+    build(&place, "apart", &source(20, true));
+    build(&place, "dearer", &source(30, false));
+    let listed = |pair: [&str; 2], begin: &str| {
+        let answer = explain(&place, &pair);
+        let remarks = at(&answer.json(), "/explain/remarks").clone();
+        let texts = remarks.as_array().into_iter().flatten().filter_map(|text| text.as_str());
+        let found: Vec<&str> = texts.filter(|text| text.contains("one function for")).collect();
+        let [one] = found.as_slice() else { panic!("{}", answer.exchange()) };
+        assert!(one.starts_with(begin) && one.contains("; and 2 more ("), "{one}");
+        assert_eq!(one.matches(" or two").count(), 3, "{one}");
+    };
+    listed(["./folded", "./apart"], "A has one function for each of: one");
+    listed(["./apart", "./folded"], "B has one function for each of: one");
+    listed(["./folded", "./dearer"], "A and B have one function for each of: one");
+}
+
+#[test]
+fn of_an_alias_that_both_programs_have_the_row_has_one_name_and_the_remark_all() {
     if !has_valgrind() {
         return;
     }
@@ -79,7 +122,8 @@ fn an_alias_that_both_programs_have_changes_nothing() {
     let (function, kind, _) = first(&answer);
     assert!(["one", "two"].contains(&function.as_str()) && kind == "own", "{}", answer.exchange());
     let remarks = at(&answer.json(), "/explain/remarks").to_string();
-    assert!(!remarks.contains("one function"), "{remarks}");
+    assert!(remarks.contains("A and B have one function for one or two (compilers"), "{remarks}");
+    assert!(remarks.contains("a row with one of the names stands for all of them"), "{remarks}");
 }
 
 /// `one` and `two` are one function, and `three` another one; or `one` and `three`, with the codes exchanged.
