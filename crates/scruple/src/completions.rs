@@ -17,9 +17,17 @@ pub fn completions(shell: Option<clap_complete::Shell>, man: Option<&Path>) -> R
     }
     let Some(shell) = shell else { return Ok(Code::Fine) };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut cli::description(), "scruple", &mut script);
+    clap_complete::generate(shell, &mut of_verbs_for_users(), "scruple", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Fine)
+}
+
+/// Returns the description of the command line without the verbs that Scruple starts itself. Scripts would offer them.
+fn of_verbs_for_users() -> clap::Command {
+    let all = cli::description();
+    let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().collect::<Vec<_>>();
+    let options = all.get_arguments().cloned().collect::<Vec<_>>();
+    clap::Command::new("scruple").version(env!("CARGO_PKG_VERSION")).args(options).subcommands(shown)
 }
 
 /// Writes one page for the program and one for each command: `scruple.1`, `scruple-run.1` and so on.

@@ -382,6 +382,7 @@ fn every_shell_has_completions() {
         assert!(answer.code == 0 && answer.stdout.contains("report"), "{}", answer.exchange());
     }
     let script = place.run(["completions", "bash"]).stdout;
+    assert!(!script.contains("burn"), "a verb that only Scruple uses is offered");
     let checked = std::process::Command::new("bash").arg("-n").arg(place.write("of-bash", &script)).output();
     let checked = checked.expect("bash is there");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
