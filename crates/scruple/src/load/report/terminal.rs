@@ -88,13 +88,13 @@ pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
         return class.meaning().to_owned();
     }
     sorting::by_key(&mut statuses, |(_, count)| std::cmp::Reverse(*count));
-    let times = |(status, count): &(u16, u64)| match count {
-        1 => format!("{status} once"),
-        _ => format!("{status} {} times", grouped(*count as f64)),
-    };
+    if let [(status, _)] = statuses.as_slice() {
+        return format!("{}: {status}", class.meaning());
+    }
+    let times = |(status, count): &(u16, u64)| format!("{} × {status}", grouped(*count as f64));
     let mut named: Vec<String> = statuses.iter().take(STATUSES).map(times).collect();
     let others: u64 = statuses.iter().skip(STATUSES).map(|(_, count)| count).sum();
-    named.extend((others > 0).then(|| format!("others {} times", grouped(others as f64))));
+    named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
     format!("{}: {}", class.meaning(), named.join(", "))
 }
 

@@ -134,7 +134,7 @@ fn bad_statuses_are_named_with_their_numbers() {
     let url = format!("http://{address}/");
     let shown =
         place.run(["load", &url, "--no-cost", "--no-store", "--warmup", "off", "-n", "40", "-c", "1"]);
-    let line = "16 an answer with a bad status: 500 12 times, 404 3 times, 503 once (bad-status)";
+    let line = "16 an answer with a bad status: 12 × 500, 3 × 404, 1 × 503 (bad-status)";
     assert!(shown.stdout.contains(line), "{}", shown.exchange());
 }
 
