@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
 use crate::inspect::calls;
 use crate::profile::read::{self, KnownCallers};
+use crate::render::align::wrap;
 use crate::render::output;
 use crate::store::Store;
 use crate::versions::{Recipe, SubjectTemplate};
@@ -113,14 +114,9 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
     for (subject, changed) in changes.into_iter().take(MOST) {
         let template = &of.subjects[subject];
         let (before, after) = (&history.versions[changed.before], &history.versions[changed.at]);
-        let _ = writeln!(
-            out,
-            "\n{} · ‘{}’ · {} · {}",
-            after.short(),
-            after.title,
-            template.name,
-            changed.metrics.join(", ")
-        );
+        let metrics = changed.metrics.join(", ");
+        let head = format!("{} · ‘{}’ · {} · {metrics}", after.short(), after.title, template.name);
+        let _ = writeln!(out, "\n{}", wrap(&head, output::width()));
         if template.bench {
             out.push_str("Cases of bench programs are not explained: `scruple explain` takes commands.\n");
             continue;
@@ -143,7 +139,12 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
             apart: false,
         };
         match at_revisions(&at, &counter, &effort) {
-            Ok((found, gathered)) => {
+            Ok((mut found, gathered)) => {
+                for (name, version) in found.names.iter_mut().zip([before, after]) {
+                    *name = name.replace(&version.commit, version.short());
+                }
+                // Notes say that builds are used again, which needs no words for those of this history.
+                found.notes.clear();
                 out.push_str(&terminal::text(&found, ROWS, output::width()));
                 if let Some(store) = of.store {
                     let pair = (before.commit.as_str(), after.commit.as_str());
@@ -160,9 +161,9 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
     Ok(out)
 }
 
-/// Returns every pair of versions between which a metric of a subject changed, the largest changes first.
+/// Returns every pair of versions between which metrics of a subject changed, the largest changes first.
 fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Changed)> {
-    let mut found: SortedMap<(usize, usize, usize), Changed> = SortedMap::new();
+    let mut found = Vec::new();
     for series in &find_changes(history).series {
         let is_of = |template: &SubjectTemplate| {
             let rest = series.subject.strip_prefix(&template.name);
@@ -172,17 +173,55 @@ fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Chang
         else {
             continue;
         };
-        for change in &series.changes {
+        found.extend(series.changes.iter().map(|change| {
             let size = change.ratio.ln().abs();
-            let key = (subject, change.before, change.at);
-            let (before, at) = (change.before, change.at);
-            let one = found.entry(key).or_insert(Changed { before, at, size: 0.0, metrics: Vec::new() });
-            one.size = one.size.max(size);
-            one.metrics.push(series.metric.clone());
-        }
+            let metrics = vec![series.metric.clone()];
+            (subject, Changed { before: change.before, at: change.at, size, metrics })
+        }));
+    }
+    one_for_each_version(found)
+}
+
+/// Combines the changes of a subject that were first seen at one version, as the report of the history does. Metrics may
+/// narrow a change down to different ranges; of these the shortest is explained.
+fn one_for_each_version(changes: Vec<(usize, Changed)>) -> Vec<(usize, Changed)> {
+    let mut found: SortedMap<(usize, usize), Changed> = SortedMap::new();
+    for (subject, change) in changes {
+        let before = change.before;
+        let one = found.entry((subject, change.at)).or_insert(Changed {
+            before,
+            at: change.at,
+            size: 0.0,
+            metrics: Vec::new(),
+        });
+        one.before = one.before.max(before);
+        one.size = one.size.max(change.size);
+        one.metrics.extend(change.metrics);
     }
     let mut changes: Vec<(usize, Changed)> =
-        found.into_iter().map(|((subject, _, _), changed)| (subject, changed)).collect();
+        found.into_iter().map(|((subject, _), changed)| (subject, changed)).collect();
     sorting::by(&mut changes, |a, b| b.1.size.total_cmp(&a.1.size));
     changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_that_changed_at_one_version_are_explained_together() {
+        let change = |subject: usize, before: usize, at: usize, size: f64, metric: &str| {
+            (subject, Changed { before, at, size, metrics: vec![metric.to_owned()] })
+        };
+        let found = one_for_each_version(vec![
+            change(0, 1, 2, 1.1, "time.wall"),
+            change(0, 3, 7, 0.2, "time.wall"),
+            change(1, 5, 7, 0.5, "time.cpu"),
+            change(0, 5, 7, 0.3, "memory.peak"),
+        ]);
+        let found: Vec<_> =
+            found.iter().map(|(of, one)| (*of, one.before, one.at, one.metrics.join(" "))).collect();
+        let expected = [(0, 1, 2, "time.wall"), (1, 5, 7, "time.cpu"), (0, 5, 7, "time.wall memory.peak")];
+        assert_eq!(found, expected.map(|(of, before, at, metrics)| (of, before, at, metrics.to_owned())));
+    }
 }

@@ -444,6 +444,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
         "{}",
         answer.exchange()
     );
+    assert!(!explained.contains("built earlier"), "{explained}");
     assert!(explained.contains("changed at app.c:") && explained.contains(" (‘"), "{}", answer.exchange());
     assert!(!answer.stdout.contains(" · ‘same’ · "), "{}", answer.exchange());
     // The explanation is stored with the versions, and every report of the history shows it.
