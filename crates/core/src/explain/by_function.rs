@@ -213,7 +213,9 @@ impl FunctionDifference {
 }
 
 /// Adds what appears within a called function to the part of its calls, where the two cancel out for the most part: the
-/// calls that one program makes more often cost another amount than the mean of all.
+/// calls that one program makes more often cost another amount than the mean of all. They cost at least nothing, so if
+/// there are more calls and the sum is negative, or fewer and it is positive, the other calls differ, and these are two
+/// parts.
 fn with_callees(parts: &[DifferencePart]) -> Vec<DifferencePart> {
     let within = |callee: &Option<String>| -> f64 {
         let inside = parts.iter().filter(|part| part.site.is_some() && part.site == *callee);
@@ -221,11 +223,11 @@ fn with_callees(parts: &[DifferencePart]) -> Vec<DifferencePart> {
     };
     let is_joined = |part: &DifferencePart| {
         let inside = within(&part.callee);
-        let sum = (part.delta + inside).abs();
         part.kind == PartKind::Calls
             && part.site.is_none()
             && part.delta * inside < 0.0
-            && sum <= REPLACED * part.delta.abs().min(inside.abs())
+            && inside.abs() <= part.delta.abs()
+            && (part.delta + inside).abs() <= REPLACED * inside.abs()
     };
     let joined: Vec<&DifferencePart> = parts.iter().filter(|part| is_joined(part)).collect();
     let is_left =

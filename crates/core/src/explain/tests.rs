@@ -205,6 +205,21 @@ fn a_call_that_replaced_another_is_reported_together_with_it() {
 }
 
 #[test]
+fn fewer_calls_and_dearer_ones_are_two_parts() {
+    let first = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "grow", 100, 10_000)];
+    let second = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "grow", 50, 11_000)];
+    let reported = |first: &[(usize, &str, u64, u64)], second: &[(usize, &str, u64, u64)]| -> Vec<_> {
+        let found = explained(&tree(first), &tree(second), &["parse"]);
+        found.rows[0].reported().into_iter().map(|part| (part.kind, part.site, part.delta)).collect()
+    };
+    let (own, calls) = ((PartKind::Own, Some("grow".to_owned())), (PartKind::Calls, None));
+    // Fewer calls alone would cost less.
+    assert_eq!(reported(&first, &second), [(own.0, own.1.clone(), 6_000.0), (calls.0, None, -5_000.0)]);
+    // More calls alone would cost more.
+    assert_eq!(reported(&second, &first), [(own.0, own.1, -12_000.0), (calls.0, calls.1, 11_000.0)]);
+}
+
+#[test]
 fn further_calls_that_cost_less_than_the_mean_count_with_their_own_cost() {
     let first = [(0, "main", 1, 10), (1, "parse", 100, 1_000), (2, "grow", 10, 50), (3, "copy", 10, 100_000)];
     let second =

@@ -300,7 +300,7 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
             let numbers = if before == after {
                 // Each place of the call tree has its own cost of a call.
                 format!("{before} times in both, at other places of the call tree")
-            } else if times < 0.01 {
+            } else if times < 0.01 || (times - 1.0).abs() < 0.005 {
                 format!("{before} → {after} times")
             } else {
                 format!("{before} → {after} times, × {times:.2}")
