@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::Program;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader, Sym};
-use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, elf};
+use object::{Endianness, ReadCache, ReadCacheOps, ReadRef, StringTable, elf};
 
 /// Why the allocations of a program cannot be counted from outside.
 #[derive(Debug, thiserror::Error)]
@@ -154,8 +154,12 @@ fn look_inside<R: ReadCacheOps>(
     let mut stripped = true;
     for kind in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
         let symbols = sections.symbols(endian, data, kind)?;
+        // Reading each name by itself would take two system calls, and large programs have a hundred thousand names.
+        let strings = sections.section(symbols.string_section());
+        let strings = strings.and_then(|strings| strings.data(endian, data)).unwrap_or_default();
+        let strings = StringTable::new(strings, 0, strings.len() as u64);
         for symbol in symbols.iter() {
-            let name = symbols.symbol_name(endian, symbol).unwrap_or_default();
+            let name = strings.get(symbol.st_name(endian)).unwrap_or_default();
             let text = || String::from_utf8_lossy(name).into_owned();
             if symbol.is_undefined(endian) {
                 if PAST_MALLOC.iter().any(|start| name.starts_with(start.as_bytes())) {
