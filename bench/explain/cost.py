@@ -85,6 +85,8 @@ def main():
             words = programs(folder / side, 10, options.long * tenths)
             sides.append({**words, **scripts(folder / side, options.long * tenths // 2)})
         empty.mkdir()
+        if options.only not in (None, *sides[0]):
+            parser.error(f"--only: ‘{options.only}’ is none of {', '.join(sides[0])}")
         for name in sides[0]:
             if options.only and options.only != name:
                 continue

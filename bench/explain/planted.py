@@ -203,9 +203,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--scruple", required=True, type=pathlib.Path)
     parser.add_argument("--tries", type=int, default=10)
-    parser.add_argument("--only")
+    parser.add_argument("--only", choices=LANGUAGES, metavar="LANGUAGE")
     parser.add_argument("--strip", action="store_true")
     options = parser.parse_args()
+    if options.strip and options.only not in (None, *NATIVE):
+        parser.error(f"--strip is for {', '.join(sorted(NATIVE))}")
     scruple = options.scruple.resolve()
     print("| language | change | difference | first row | right |\n|---|---|---:|---|---|")
     failures = 0

@@ -232,7 +232,10 @@ def main():
         folder = pathlib.Path(folder)
         scale = Scale(options.scruple, folder)
         rows = []
-        for name, words in programs(folder, 10 if options.quick else 1, options.long).items():
+        commands = programs(folder, 10 if options.quick else 1, options.long)
+        if options.only not in (None, *commands):
+            parser.error(f"--only: ‘{options.only}’ is none of {', '.join(commands)}")
+        for name, words in commands.items():
             if not options.only or options.only == name:
                 rows.append(compare(scale, name, words, 1 if options.quick else options.rounds))
     print(f"Load {os.getloadavg()[0]:.1f}. CPU time relative to the program alone:\n")

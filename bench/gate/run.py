@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--scruple", required=True, type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--times", type=int, default=50, help="gates of each change")
     parser.add_argument("--busy", type=int, default=os.cpu_count(), help="processes that keep the machine busy")
-    parser.add_argument("--only", help="one of the changes")
+    parser.add_argument("--only", choices=CHANGES, help="one of the changes")
     parser.add_argument("--gates", type=pathlib.Path, help="a file of the gates so far, which is continued")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no gate after so long")
     args = parser.parse_args()

@@ -65,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scruple", default=str(ROOT / "target/release/scruple"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only")
+    parser.add_argument("--only", choices=TAKEN, metavar="PROGRAM")
     parser.add_argument("--whole", action="store_true")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
