@@ -29,9 +29,14 @@ impl Fault {
         Fault { code: Code::ProgramFailed, message: message.to_string() }
     }
 
+    /// Creates the error for a store that a verb can do without.
+    pub fn avoidable(error: &crate::store::StoreError) -> Fault {
+        Fault::usage(error.with_no_store())
+    }
+
     /// Creates the error for a run that was measured but could not be stored completely.
     pub fn not_stored(error: &crate::store::StoreError) -> Fault {
-        Fault::usage(format!("the run was measured but could not be stored: {error}"))
+        Fault::usage(format!("the run was measured but could not be stored: {}", error.with_no_store()))
     }
 
     /// Creates the error for one of Scruple's own files that could not be written, for which no version is to blame.

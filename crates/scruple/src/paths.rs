@@ -59,8 +59,20 @@ pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
     values::label(args.label.as_deref())?;
     match args.no_store {
         true => Ok(None),
-        false => Ok(Some(Store::open_for_runs(&store_address(args.store.as_deref())?)?)),
+        false => match Store::open_for_runs(&store_address(args.store.as_deref())?) {
+            Ok(store) => Ok(Some(store)),
+            Err(error) => Err(Fault::avoidable(&error)),
+        },
     }
+}
+
+/// Opens the store of a history, which continues from what is stored.
+pub fn open_store_of_history(args: &StoreArgs) -> Result<Store, Fault> {
+    if args.no_store {
+        return Err(Fault::usage("a history continues from what is stored: leave out --no-store"));
+    }
+    values::label(args.label.as_deref())?;
+    Ok(Store::open_for_runs(&store_address(args.store.as_deref())?)?)
 }
 
 /// Returns the files that a verb writes: exports, and the store if that is a file.

@@ -48,9 +48,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let (request, terms) = resolve::request(args, aim)?;
     let effort = &args.effort;
-    let Some(store) = paths::open_store(&args.store)? else {
-        return Err(Fault::usage("a history continues from what is stored: leave out --no-store"));
-    };
+    let store = paths::open_store_of_history(&args.store)?;
     let farm = match &source {
         ReadingSource::Machine(_) => Farm::of(&Config::find()?)?,
         ReadingSource::Script(_) => None,
@@ -89,21 +87,17 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     drop(work);
     let mut explanations = String::new();
     if let (Some((place, of)), None) = (explained, &fault) {
-        let store = paths::open_store(&args.store)?;
-        let store = store.as_ref();
+        let store = paths::open_store_of_history(&args.store)?;
         let of = changes::RebuildContext {
             place: &place,
             recipe: &of.recipe,
             subjects: &of.subjects,
             limit: of.time_limit,
-            store,
+            store: Some(&store),
         };
         explanations = changes::explained(&history, &of)?;
     }
-    let known = match paths::open_store(&args.store)? {
-        Some(store) => changes::known(&store, &history.run.id)?,
-        None => Vec::new(),
-    };
+    let known = changes::known(&paths::open_store_of_history(&args.store)?, &history.run.id)?;
     page::show(&history, known, &args.page)?;
     if !explanations.is_empty() {
         output::print_beside(args.page.json, &explanations)?;

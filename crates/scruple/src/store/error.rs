@@ -7,7 +7,7 @@ use crate::address::StoreAddress;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file is not a database, or the database of another program.
-    #[error("‘{path}’ is not a store ({message}): name another file with --store FILE, or use --no-store")]
+    #[error("‘{path}’ is not a store ({message}): name another file with --store FILE")]
     NotAStore {
         /// The address of the store.
         path: String,
@@ -16,7 +16,7 @@ pub enum StoreError {
     },
     /// The database is damaged.
     #[error(
-        "the store ‘{path}’ is damaged ({message}): move it away to start a new one, or use --store FILE or --no-store"
+        "the store ‘{path}’ is damaged ({message}): move it away to start a new one, or use --store FILE"
     )]
     Corrupt {
         /// The address of the store.
@@ -26,7 +26,7 @@ pub enum StoreError {
     },
     /// The store cannot be opened or written, for lack of permission.
     #[error(
-        "the store ‘{path}’ cannot be opened ({message}): make it and its folder writable, or use --store FILE or --no-store"
+        "the store ‘{path}’ cannot be opened ({message}): make it and its folder writable, or use --store FILE"
     )]
     ReadOnly {
         /// The address of the store.
@@ -35,7 +35,7 @@ pub enum StoreError {
         message: String,
     },
     /// The disk is full.
-    #[error("the store ‘{path}’ cannot grow ({message}): free disk space, or use --store FILE or --no-store")]
+    #[error("the store ‘{path}’ cannot grow ({message}): free disk space, or use --store FILE")]
     Full {
         /// The address of the store.
         path: String,
@@ -85,7 +85,7 @@ pub enum StoreError {
     },
     /// The server does not answer.
     #[error(
-        "the server of the store ‘{path}’ cannot be reached ({message}): check that it runs and that the address is right, or name another store with --store, or use --no-store"
+        "the server of the store ‘{path}’ cannot be reached ({message}): check that it runs and that the address is right, or name another store with --store"
     )]
     Unreachable {
         /// The address of the store.
@@ -121,6 +121,20 @@ pub enum StoreError {
         /// The message of the database.
         message: String,
     },
+}
+
+impl StoreError {
+    /// Returns the message for a verb that can do without a store, which is then a way out.
+    pub fn with_no_store(&self) -> String {
+        let way_out = match self {
+            StoreError::NotAStore { .. } | StoreError::Unreachable { .. } => ", or use --no-store",
+            StoreError::Corrupt { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. } => {
+                " or --no-store"
+            }
+            _ => "",
+        };
+        format!("{self}{way_out}")
+    }
 }
 
 impl DatabaseFailure {

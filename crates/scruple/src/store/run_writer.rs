@@ -2,6 +2,7 @@
 
 use super::{Store, StoreError, add_readings};
 use crate::address::StoreAddress;
+use crate::fault::Fault;
 use crate::render::page::Section;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -21,9 +22,9 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Begins the run in the store, if there is one.
-    pub fn begin(store: Option<Store>, run: &Run) -> Result<RunWriter, StoreError> {
+    pub fn begin(store: Option<Store>, run: &Run) -> Result<RunWriter, Fault> {
         if let Some(store) = &store {
-            store.begin(run)?;
+            store.begin(run).map_err(|error| Fault::avoidable(&error))?;
         }
         Ok(RunWriter { store, ..RunWriter::default() })
     }
@@ -34,7 +35,7 @@ impl RunWriter {
     }
 
     /// Begins the run, if that was put off.
-    pub fn begin_waiting(&mut self, run: &Run) -> Result<(), StoreError> {
+    pub fn begin_waiting(&mut self, run: &Run) -> Result<(), Fault> {
         if let Some(store) = self.waiting.take() {
             *self = RunWriter::begin(Some(store), run)?;
         }

@@ -2,7 +2,6 @@
 
 use super::cases::CaseEnd;
 use super::{Stop, Weighed};
-use crate::fault::Fault;
 use crate::store::RunWriter;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;
@@ -18,7 +17,7 @@ pub struct SuiteRecord {
 
 impl SuiteRecord {
     pub(super) fn begin_writing(&mut self) -> Result<(), Stop> {
-        self.writer.begin_waiting(&self.run).map_err(|error| Stop::Failed(Fault::from(error)))
+        self.writer.begin_waiting(&self.run).map_err(Stop::Failed)
     }
 
     pub(super) fn keep(&mut self, arm: usize, pass: Pass, block: u32, readings: Vec<Reading>) {

@@ -1,6 +1,7 @@
 //! Stores that are or become unusable: Scruple prints a clear error and does not lose what it measured.
 
 use crate::programs::skip;
+use crate::repository::Repository;
 use crate::support::{Answer, Place};
 use insta::assert_snapshot;
 use std::process::Command;
@@ -23,7 +24,18 @@ fn a_file_that_is_no_store_is_not_touched() {
     --- stderr
     error: ‘store.db’ is not a store (file is not a database): name another file with --store FILE, or use --no-store
     "#);
-    assert_eq!(place.run(["store", "list"]).exchange(), answer.exchange());
+    // Verbs that do not measure have no --no-store, and a history cannot do without a store.
+    Repository::new(&place, "repo").commit_allocations([1]);
+    let history = ["history", "--repo", "repo", "--", "./app"];
+    for words in [&["store", "list"][..], &["show"], &["compare", "a", "b"], &["trend", "x"], &history] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{words:?}: {}", answer.exchange());
+        assert!(
+            answer.stderr.ends_with("name another file with --store FILE\n"),
+            "{words:?}: {}",
+            answer.stderr
+        );
+    }
     assert_eq!(place.read("store.db"), text);
 }
 
@@ -70,7 +82,9 @@ fn a_damaged_store_says_so() {
     let answer = place.run(["show"]);
     assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{}", answer.exchange());
     assert!(answer.stderr.contains("is damaged"), "{}", answer.stderr);
-    assert!(answer.stderr.contains("--store FILE or --no-store"), "{}", answer.stderr);
+    assert!(answer.stderr.ends_with("or use --store FILE\n"), "{}", answer.stderr);
+    let answer = place.run(["run", "--time-only", "-r", "1", "true"]);
+    assert!(answer.stderr.ends_with("or use --store FILE or --no-store\n"), "{}", answer.exchange());
 }
 
 #[test]
