@@ -135,6 +135,11 @@ impl Cache {
         shown_lines(end_of_log(&self.log(commit), END_OF_LOG).unwrap_or_default().as_bytes())
     }
 
+    /// Returns the path of the list of files that results were written to.
+    pub fn results(&self) -> PathBuf {
+        self.folder.join("results")
+    }
+
     /// Returns the folder of the artefacts with this digest.
     pub fn built(&self, digest: &str) -> PathBuf {
         self.folder.join("built").join(digest)

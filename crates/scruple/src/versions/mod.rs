@@ -16,6 +16,7 @@ pub mod selection;
 pub mod source;
 pub mod subjects;
 pub mod two_revisions;
+mod untracked;
 
 pub use recipe::Recipe;
 pub use selection::VersionSelection;

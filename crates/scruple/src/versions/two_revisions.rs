@@ -3,7 +3,7 @@
 use super::artefacts::Artefacts;
 use super::build::{BuildOutcome, VersionBuilder};
 use super::source::Source;
-use super::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
+use super::{BuildStarter, Recipe, SubjectTemplate, VersionSelection, untracked};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;
 use crate::git::{self, Repository};
@@ -14,7 +14,7 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::provenance::short_commit;
 use scruple_core::sample::Reading;
 use scruple_core::subject::Arm;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The label of the version with uncommitted changes.
@@ -131,7 +131,7 @@ pub fn choose(
     match revisions.other {
         Some(_) => remarks.extend(source.remarks.clone()),
         None => {
-            remarks.extend(untracked(&source, &revisions.written));
+            remarks.extend(untracked::remark(&source, &builder.cache, &revisions.written)?);
             remarks.extend(changed_submodules(&source));
         }
     }
@@ -212,30 +212,6 @@ pub fn prepare(
         remarks.push(("same-build", same_build_text(&old.label, &new.label, changed)));
     }
     Ok((prepared, same_build))
-}
-
-/// Returns a remark about untracked files. They are not built, which a user may not expect.
-fn untracked(source: &Source, written: &[PathBuf]) -> Option<(&'static str, String)> {
-    let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
-    let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
-    // An earlier check may have written the same files.
-    let inside = |file: &PathBuf| {
-        let root = Path::new(&source.place).canonicalize().ok()?;
-        Some(file.canonicalize().ok()?.strip_prefix(root).ok()?.to_owned())
-    };
-    let written: Vec<PathBuf> = written.iter().filter_map(inside).collect();
-    let is_result = |name: &str| written.iter().any(|file| file == Path::new(name));
-    let names: Vec<&str> = answer.split('\0').filter(|name| !name.is_empty() && !is_result(name)).collect();
-    let first = plain(names.first()?);
-    let (more, are, they) = match names.len() {
-        1 => (String::new(), "is", "it"),
-        2 => (" and 1 more file".to_owned(), "are", "they"),
-        all => (format!(" and {} more files", all - 1), "are", "they"),
-    };
-    let text = format!(
-        "‘{first}’{more} {are} not tracked by git, so {they} {are} not part of the working tree here: use `git add`"
-    );
-    Some(("untracked", text))
 }
 
 /// Returns a remark about submodules with changes of their own that are not committed. Git records only the commit of

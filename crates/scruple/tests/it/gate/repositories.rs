@@ -70,20 +70,28 @@ fn an_empty_repository_has_no_commits_yet() {
 #[test]
 fn nobody_is_advised_to_commit_the_files_that_scruple_writes() {
     let place = Place::new();
-    Repository::new(&place, "repo").commit_allocations([1, 2]);
-    let check = |store: &str| {
-        let words =
-            ["check", "--repo", "repo", "--base", "HEAD~1", "--export", "repo/check.md", "--store", store];
-        let words =
-            words.iter().chain(&["-r", "3", "--gate", "malloc"]).chain(&BUILD).chain(&["--", "./app"]);
-        place.run(words).unwrapped()
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2]);
+    let check = |results: &[&str]| {
+        let words = ["check", "--repo", "repo", "--base", "HEAD~1", "-r", "3", "--gate", "malloc"];
+        place.command(words.iter().chain(results).chain(&BUILD).chain(&["--", "./app"]))
     };
-    for _ in 0..2 {
-        let shown = check("repo/kept.db");
-        assert!(shown.contains("These decide") && !shown.contains("git add"), "{shown}");
+    // Each check finds what the checks before it have written.
+    for results in [
+        ["--store", "repo/kept.db", "--export", "repo/check.md"],
+        ["--store", "repo/kept.db", "--export", "repo/check.md"],
+        ["--store", "other.db", "--export", "repo/check.html"],
+        ["--store", "other.db", "--export", "other.html"],
+    ] {
+        let shown = place.finish(&mut check(&results)).unwrapped();
+        assert!(shown.contains("These decide") && !shown.contains("git add"), "{results:?}: {shown}");
     }
-    let shown = check("other.db");
-    assert!(shown.contains("‘kept.db’ is not tracked by git"), "{shown}");
+    place.finish(check(&["--store", "other.db"]).stdout(place.create("repo/log.txt")));
+    let shown = place.read("repo/log.txt");
+    assert!(shown.contains("These decide") && !shown.contains("git add"), "{shown}");
+    repository.write("new.c", "int new;\n");
+    let shown = place.finish(&mut check(&["--store", "other.db"])).unwrapped();
+    assert!(shown.contains("‘new.c’ is not tracked by git"), "{shown}");
 }
 
 #[test]
