@@ -8,6 +8,7 @@ use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 
 /// A line with results.
 struct BenchmarkLine<'a> {
@@ -148,15 +149,19 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
         {
             return Err(cut());
         }
-        let (name, processors) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
-        found.push(BenchmarkLine { package, name, processors, iterations, figures });
+        let name = name.strip_prefix("Benchmark").unwrap_or(name);
+        found.push(BenchmarkLine { package, name, processors: None, iterations, figures });
     }
+    find_processors(&mut found);
     named.dedup();
     for name in named {
         let (plain, _) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
-        // A benchmark that only runs others has no figures of its own.
+        // A benchmark that only runs others has no figures of its own. Without a number of processors, what looks like
+        // one is a part of the name.
+        let whole = name.strip_prefix("Benchmark").unwrap_or(name);
         let below = |line: &BenchmarkLine<'_>| {
-            line.name.strip_prefix(plain).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            let rests = [plain, whole].map(|name| line.name.strip_prefix(name));
+            rests.into_iter().flatten().any(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let failed = failed.iter().any(|failed| split_processors(failed).0 == plain);
         if !failed && !found.iter().any(below) {
@@ -174,6 +179,22 @@ fn are_figures(words: &[&str]) -> bool {
         && !words.len().is_multiple_of(2)
         && words[0].parse::<u64>().is_ok()
         && words[1..].chunks(2).all(|pair| number(pair[0]) && !number(pair[1]))
+}
+
+/// Splits the names of benchmarks from their numbers of processors.
+fn find_processors(lines: &mut [BenchmarkLine<'_>]) {
+    // The name of a sub-benchmark may itself end in a number, but the name of a function has no ‘-’. All benchmarks of a
+    // package run with the same numbers of processors.
+    let of_functions = lines.iter().filter(|line| !line.name.contains('/'));
+    let known: BTreeSet<(&str, Option<u32>)> =
+        of_functions.map(|line| (line.package, split_processors(line.name).1)).collect();
+    for line in lines {
+        let (name, processors) = split_processors(line.name);
+        let has_function = known.iter().any(|(package, _)| *package == line.package);
+        if !has_function || known.contains(&(line.package, processors)) {
+            (line.name, line.processors) = (name, processors);
+        }
+    }
 }
 
 /// Splits a name from the number of processors, which Go appends unless it is 1.
@@ -244,5 +265,39 @@ fn own_unit(name: &str) -> (Unit, f64) {
         // A single letter is more likely a word of the benchmark than minutes or hours.
         (_, Some(factor)) if what.len() > 1 || what == "s" => (Unit::Nanoseconds, factor),
         _ => (Unit::from(clean(name)), 1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_and_remarks(text: &str) -> (Vec<String>, Vec<String>) {
+        let imported = read(text).expect("readable");
+        let names = imported.arms.iter().map(|arm| arm.name.clone()).collect();
+        (names, imported.warnings.into_iter().map(|warning| warning.text).collect())
+    }
+
+    #[test]
+    fn a_number_that_no_function_runs_with_belongs_to_the_name() {
+        let one = "pkg: p\nBenchmarkF \t 5 \t 1 ns/op\nBenchmarkG/utf-8 \t 5 \t 1 ns/op\n";
+        assert_eq!(names_and_remarks(one).0, ["p/F", "p/G/utf-8"]);
+        let two = format!("{one}BenchmarkF-2 \t 5 \t 1 ns/op\nBenchmarkG/utf-8-2 \t 5 \t 1 ns/op\n");
+        let expected = [
+            "p/F (GOMAXPROCS=1)",
+            "p/G/utf-8 (GOMAXPROCS=1)",
+            "p/F (GOMAXPROCS=2)",
+            "p/G/utf-8 (GOMAXPROCS=2)",
+        ];
+        assert_eq!(names_and_remarks(&two).0, expected);
+        // Without a function nothing shows which it is; a number of processors is more likely.
+        assert_eq!(names_and_remarks("pkg: p\nBenchmarkG/a-8 \t 5 \t 1 ns/op\n").0, ["p/G/a"]);
+    }
+
+    #[test]
+    fn a_benchmark_whose_name_ends_in_a_number_is_not_said_to_be_left_out() {
+        let text =
+            "pkg: p\n=== RUN   BenchmarkG/utf-8\nBenchmarkG/utf-8\nBenchmarkG/utf-8-2 \t 5 \t 1 ns/op\n";
+        assert_eq!(names_and_remarks(text), (vec!["p/G/utf-8".to_owned()], Vec::new()));
     }
 }
