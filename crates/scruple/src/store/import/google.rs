@@ -4,6 +4,7 @@ use super::figures::{
     add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key, round_if_nearly_whole,
 };
 use super::{ImportError, Imported, case, clean, grouped, moment};
+use scruple_core::harmless_text::list_names;
 use scruple_core::metric::Quality;
 use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
@@ -64,11 +65,30 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let mut imported = context(&document.context);
     let program = document.context.get("executable").and_then(Value::as_str).unwrap_or("google-benchmark");
     let name = |row: &&GoogleBenchmark| row.run_name.clone().unwrap_or_else(|| row.name.clone());
-    for (name, rows) in &grouped(&document.benchmarks, name) {
-        // The rows of complexity fits are ignored, because Scruple fits growth itself.
-        if rows.iter().any(|row| !matches!(row.aggregate_name.as_deref(), Some("BigO" | "RMS"))) {
-            imported.arms.push(arm(name, rows, program)?);
+    let mut groups = grouped(&document.benchmarks, name);
+    // The rows of complexity fits are ignored, because Scruple fits growth itself.
+    groups.retain(|(_, rows)| {
+        rows.iter().any(|row| !matches!(row.aggregate_name.as_deref(), Some("BigO" | "RMS")))
+    });
+    let names: Vec<BenchmarkName<'_>> =
+        groups.iter().map(|(name, rows)| BenchmarkName::of(name, rows)).collect();
+    let mut without_work = Vec::new();
+    for ((name, rows), parts) in groups.iter().zip(&names) {
+        let alone = names.iter().filter(|other| other.is_like(parts)).count() == 1;
+        let arm = arm(name, rows, program, (parts, alone))?;
+        if parts.threads.is_some()
+            && rows.iter().any(|row| row.bytes_per_second.or(row.items_per_second).is_some())
+        {
+            without_work.push(arm.name.clone());
         }
+        imported.arms.push(arm);
+    }
+    if !without_work.is_empty() {
+        let names = list_names(without_work.iter().map(String::as_str));
+        let text = format!(
+            "the work of {names} is left out, because rates of several threads do not show what one iteration does"
+        );
+        imported.remark("work-left-out", text);
     }
     imported.finished()
 }
@@ -92,10 +112,18 @@ fn context(context: &Map<String, Value>) -> Imported {
     imported
 }
 
-fn arm(name: &str, rows: &[&GoogleBenchmark], program: &str) -> Result<Arm, ImportError> {
-    let threads = rows.iter().find_map(|row| row.threads).filter(|threads| *threads > 1.0);
-    let (path, params) = path_and_params(name, threads);
-    let mut arm = case(&path, &[&clean(program)], params);
+/// Creates the arm of a benchmark. Settings are named only if this benchmark has other ones as well.
+fn arm(
+    name: &str,
+    rows: &[&GoogleBenchmark],
+    program: &str,
+    (parts, alone): (&BenchmarkName<'_>, bool),
+) -> Result<Arm, ImportError> {
+    let path = match alone || parts.settings.is_empty() {
+        true => parts.path.clone(),
+        false => format!("{} [{}]", parts.path, parts.settings.join(", ")),
+    };
+    let mut arm = case(&path, &[&clean(program)], parts.params.clone());
     if let Some(why) = rows.iter().find_map(|row| row.error_message.as_ref().or(row.skip_message.as_ref())) {
         add_absence(&mut arm, "time.wall", why);
         return Ok(arm);
@@ -121,7 +149,7 @@ fn arm(name: &str, rows: &[&GoogleBenchmark], program: &str) -> Result<Arm, Impo
     if let Some(allocations) = iterations[0].allocs_per_iter {
         add(&mut arm, "alloc.objects", Quality::Near, "the benchmark’s memory manager", vec![allocations])?;
     }
-    if threads.is_none() {
+    if parts.threads.is_none() {
         work(&mut arm, name, iterations[0])?;
     }
     own_counters(&mut arm, &iterations)?;
@@ -179,36 +207,86 @@ fn own_counters(arm: &mut Arm, rows: &[&GoogleBenchmark]) -> Result<(), ImportEr
     Ok(())
 }
 
-/// Splits a name into its path and parameters: `BM_Sort/1024/order:2/real_time/threads:4` is the path `BM_Sort` with
-/// n=1024, order=2, threads=4.
-fn path_and_params(name: &str, threads: Option<f64>) -> (String, SortedMap<String, Parameter>) {
-    const SETTINGS: [&str; 5] = ["threads", "repeats", "iterations", "min_time", "min_warmup_time"];
-    let mut path: Vec<&str> = Vec::new();
-    let mut arguments: Vec<(Option<&str>, &str)> = Vec::new();
-    for (index, part) in name.split('/').enumerate() {
-        match part.split_once(':') {
-            _ if index == 0 => path.push(part),
-            Some((key, _)) if SETTINGS.contains(&key) => {}
-            Some((key, value)) if !value.starts_with(':') => arguments.push((Some(key), value)),
-            _ if part.parse::<i64>().is_ok() => arguments.push((None, part)),
-            _ if ["real_time", "process_time", "manual_time"].contains(&part) => {}
-            _ => path.push(part),
+/// The parts of a name: `BM_Sort/1024/order:2/real_time/threads:4` has the path `BM_Sort`, the parameters n=1024, order=2
+/// and threads=4, and the setting `real_time`.
+struct BenchmarkName<'a> {
+    path: String,
+    params: SortedMap<String, Parameter>,
+    threads: Option<f64>,
+    settings: Vec<&'a str>,
+}
+
+impl<'a> BenchmarkName<'a> {
+    fn of(name: &'a str, rows: &[&GoogleBenchmark]) -> BenchmarkName<'a> {
+        const SETTINGS: [&str; 4] = ["repeats", "iterations", "min_time", "min_warmup_time"];
+        let mut path: Vec<&str> = Vec::new();
+        let mut arguments: Vec<(Option<&str>, &str)> = Vec::new();
+        let mut settings: Vec<&str> = Vec::new();
+        for (index, part) in name.split('/').enumerate() {
+            match part.split_once(':') {
+                _ if index == 0 => path.push(part),
+                Some(("threads", _)) => {}
+                Some((key, _)) if SETTINGS.contains(&key) => settings.push(part),
+                Some((key, value)) if !value.starts_with(':') => arguments.push((Some(key), value)),
+                _ if part.parse::<i64>().is_ok() => arguments.push((None, part)),
+                _ if ["real_time", "process_time", "manual_time"].contains(&part) => settings.push(part),
+                _ => path.push(part),
+            }
         }
+        let mut params: SortedMap<String, Parameter> = arguments
+            .iter()
+            .enumerate()
+            .map(|(index, (key, value))| {
+                let key = match key {
+                    Some(key) => clean(key),
+                    None if arguments.len() == 1 => "n".to_owned(),
+                    None => format!("n{index}"),
+                };
+                (key, Parameter::parse(&clean(value)))
+            })
+            .collect();
+        let threads = rows.iter().find_map(|row| row.threads).filter(|threads| *threads > 1.0);
+        if let Some(threads) = threads {
+            params.insert("threads".to_owned(), Parameter::Number(threads));
+        }
+        BenchmarkName { path: path.join("/"), params, threads, settings }
     }
-    let mut params: SortedMap<String, Parameter> = arguments
-        .iter()
-        .enumerate()
-        .map(|(index, (key, value))| {
-            let key = match key {
-                Some(key) => clean(key),
-                None if arguments.len() == 1 => "n".to_owned(),
-                None => format!("n{index}"),
-            };
-            (key, Parameter::parse(&clean(value)))
-        })
-        .collect();
-    if let Some(threads) = threads {
-        params.insert("threads".to_owned(), Parameter::Number(threads));
+
+    /// Whether another benchmark differs in nothing but its settings.
+    fn is_like(&self, other: &BenchmarkName<'_>) -> bool {
+        self.path == other.path && self.params == other.params
     }
-    (path.join("/"), params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benchmarks_that_differ_in_settings_only_are_told_apart_by_them() {
+        let row = |name: &str| {
+            format!("{{\"name\": \"{name}\", \"real_time\": 1, \"cpu_time\": 1, \"threads\": 1}}")
+        };
+        let rows =
+            ["A", "A/real_time", "A/iterations:5/real_time", "A/7/real_time", "B/process_time"].map(row);
+        let imported = read(&format!("{{\"benchmarks\": [{}]}}", rows.join(","))).expect("readable");
+        let names: Vec<&str> = imported.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(names, ["A", "A [real_time]", "A [iterations:5, real_time]", "A (n=7)", "B"]);
+    }
+
+    #[test]
+    fn the_work_of_several_threads_is_left_out_with_a_remark() {
+        let row = |name: &str, threads: u32| {
+            format!(
+                "{{\"name\": \"{name}\", \"real_time\": 2, \"cpu_time\": 4, \"threads\": {threads}, \
+                 \"items_per_second\": 1e9}}"
+            )
+        };
+        let rows = [row("A/real_time", 1), row("B/real_time/threads:2", 2)];
+        let imported = read(&format!("{{\"benchmarks\": [{}]}}", rows.join(","))).expect("readable");
+        let work = |arm: usize| imported.arms[arm].sample("work.items").map(|sample| sample.readings.clone());
+        assert_eq!((work(0), work(1)), (Some(vec![2.0]), None));
+        assert_eq!(imported.warnings.len(), 1);
+        assert!(imported.warnings[0].text.contains("‘B (threads=2)’"), "{}", imported.warnings[0].text);
+    }
 }
