@@ -32,6 +32,12 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     let mut taken = 0;
     for entry in &export.results {
         let mut arm = arm(entry)?;
+        // The parameters may be in the preparation only, so that they do not show in the command.
+        let same = export.results.iter().filter(|other| other.command == entry.command).count();
+        if same > 1 && !arm.params.is_empty() {
+            let values = arm.params.iter().map(|(name, value)| format!("{name}={value}"));
+            arm.name = format!("{} ({})", arm.name, values.collect::<Vec<String>>().join(", "));
+        }
         // hyperfine runs the commands one after the other, so that no two readings share a block.
         shift_blocks(&mut arm, taken);
         taken = taken.saturating_add(entry.times.as_ref().map_or(1, |times| times.len().max(1) as u32));
@@ -92,5 +98,20 @@ fn remarks(entry: &HyperfineEntry, imported: &mut Imported) {
                 if the result is negative"
             ),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_without_its_parameters_is_named_by_them() {
+        let entry = |n: u32| {
+            format!("{{\"command\": \"./app\", \"times\": [1.0], \"parameters\": {{\"n\": \"{n}\"}}}}")
+        };
+        let imported = read(&format!("{{\"results\": [{}, {}]}}", entry(1), entry(2))).expect("readable");
+        let names: Vec<&str> = imported.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(names, ["./app (n=1)", "./app (n=2)"]);
     }
 }
