@@ -20,6 +20,7 @@ pub mod pytest;
 pub mod scruple_json;
 pub mod series;
 mod summaries;
+mod tasty_bench;
 #[cfg(test)]
 pub mod tests;
 pub mod verb;
@@ -57,6 +58,8 @@ pub enum Format {
     Asv,
     /// Scruple: what --json or --export-json wrote of a run or a history.
     Scruple,
+    /// tasty-bench: the file of --csv.
+    TastyBench,
     /// weigh: its tables, plain or Markdown.
     Weigh,
 }
@@ -75,6 +78,7 @@ impl Format {
             Format::Series => "a series",
             Format::Asv => "asv",
             Format::Scruple => "Scruple",
+            Format::TastyBench => "tasty-bench",
             Format::Weigh => "weigh",
         }
     }
@@ -96,6 +100,7 @@ impl Format {
             Format::Scruple => {
                 "write it again with `scruple show RUN --json > FILE`, or of a history with `scruple history report RUN --json > FILE`"
             }
+            Format::TastyBench => "write it again with --csv FILE",
             Format::Weigh => "write its output to the file again",
         }
     }
@@ -166,6 +171,7 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
         Format::PytestBenchmark => pytest::read(text),
         Format::Series | Format::Asv => Err(ImportError::at("the whole text", "a series is not a run")),
         Format::Scruple => scruple_json::read(text),
+        Format::TastyBench => tasty_bench::read(text),
         Format::Weigh => weigh::read(text),
     }
 }
@@ -192,6 +198,8 @@ pub fn recognise(text: &str) -> Option<Format> {
     }
     if text.starts_with("Name,Mean,") {
         Some(Format::Criterion)
+    } else if tasty_bench::recognises(text) {
+        Some(Format::TastyBench)
     } else if scruple_json::is_table(text) {
         Some(Format::Scruple)
     } else if go::recognises(text) {

@@ -1,21 +1,21 @@
 //! Tests with golden files of the real tools: which figures they contain, and what happens if they are truncated.
 //!
 //! All files under `tests/data/import` were written by the tools themselves: hyperfine 1.15, criterion 1.5.13,
-//! criterion.rs 0.8, weigh 0.0.16, Go 1.26, pytest-benchmark 5.3, google-benchmark 1.7 and JMH 1.37. Only names of the
-//! host, its kernel and the project's folder were replaced.
+//! criterion.rs 0.8, tasty-bench 0.3.4, weigh 0.0.16, Go 1.26, pytest-benchmark 5.3, google-benchmark 1.7 and
+//! JMH 1.37. Only names of the host, its kernel and the project's folder were replaced.
 
 use super::*;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use scruple_core::unit::Unit;
-use std::path::PathBuf;
 
-const GOLDEN: [(&str, Format); 15] = [
+const GOLDEN: [(&str, Format); 16] = [
     ("hyperfine/params.json", Format::Hyperfine),
     ("hyperfine/shell.json", Format::Hyperfine),
     ("criterion/report.json", Format::Criterion),
     ("criterion/without-rts-statistics.json", Format::Criterion),
     ("criterion/summary.csv", Format::Criterion),
+    ("tasty-bench/plain.csv", Format::TastyBench),
     ("weigh/all-columns.txt", Format::Weigh),
     ("weigh/default.txt", Format::Weigh),
     ("weigh/markdown.md", Format::Weigh),
@@ -29,7 +29,7 @@ const GOLDEN: [(&str, Format); 15] = [
 ];
 
 fn golden(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name);
+    let path = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
