@@ -4,7 +4,7 @@ Each argument is a case in JSON: what the protocol says of cases, and besides, `
 `bytes` (allocated in an iteration), `step` (bytes are counted in steps of so many), `tare_bytes` (allocated in a batch of
 the tare), `stall` (ns that the first batch of 1000 iterations or more takes longer, of the case and of the tare),
 `making` (ms for each input), `late_input` (only batches say that each iteration has its own input), `cold_iteration` (ns
-that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more),
+that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more), `cold_calls` (the same for so many iterations in a process),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
 `once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `pause` (each so many iterations of a process,
@@ -127,6 +127,8 @@ def batch(cases, word):
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
     batches_of[index, kind] += 1
     is_cold = kind == "c" and batches_of[index, kind] <= (1e9 if is_late(case) else case.get("cold", 0))
+    is_cold = is_cold or kind == "c" and iterations_of[index, "calls"] < case.get("cold_calls", 0)
+    iterations_of[index, "calls"] += count if kind == "c" else 0
     if is_cold:
         one *= 10
     wall = round(one * count) + BATCH
@@ -190,7 +192,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "late", "segment", "shares", "pause", "refill")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

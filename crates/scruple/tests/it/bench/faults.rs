@@ -87,6 +87,16 @@ fn cases_of_a_compiler_are_warm_when_they_are_timed_and_fail_alone() {
 }
 
 #[test]
+fn a_body_of_java_is_called_until_it_is_compiled() {
+    let slow = r#"{"name":"slow","cost":7000,"cold_calls":120}"#;
+    let answer =
+        bench(&Place::new(), &["--no-store", "--json", "--time-only"], &["--language", "java", slow]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let time = at(&answer.json(), "/arms/0/metrics/time.wall/estimate").as_f64().expect("a number");
+    assert!((6_900.0..7_300.0).contains(&time), "{time}");
+}
+
+#[test]
 fn a_case_whose_check_fails_has_failed_with_its_reason() {
     let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"
