@@ -110,6 +110,9 @@ pub(crate) struct Weighed {
     pub(super) iterations: u64,
     pub(super) tare_iterations: u64,
     pub(super) batch_time: Duration,
+    /// In how many processes the case was warmed up, and in how many of these it was not warm when that had to end.
+    pub(super) warmed: u32,
+    pub(super) not_warm: u32,
     /// Why the case is no longer weighed.
     pub(super) ended: Option<CaseEnd>,
     /// The index of the same case in the first program that has it. Blocks of both have the same order.
@@ -167,6 +170,8 @@ impl Weighed {
             iterations: 1,
             tare_iterations: 1,
             batch_time: Duration::ZERO,
+            warmed: 0,
+            not_warm: 0,
             ended: None,
             kin: position / 2,
         }

@@ -2,7 +2,8 @@
 
 use super::calibrate::{Calibration, length};
 use super::programs::Programs;
-use super::{Stop, SuiteRecord, Weighed, timing};
+use super::{Cases, Stop, SuiteRecord, Weighed, timing};
+use scruple_core::harmless_text::list_names;
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::scheduler_waits::ThreadTimes;
@@ -203,12 +204,32 @@ impl<'a> CaseWarmUp<'a> {
             }
             _ => true,
         };
-        let enough = warmth.had >= time.mul_f64(ENOUGH)
-            && at_rest
-            && called
-            && warmth.times.iter().all(|times| steady(times));
-        Ok(enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time))
+        let settled = called && warmth.times.iter().all(|times| steady(times));
+        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && settled;
+        let ends = enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time);
+        if ends && compiled {
+            weighed.warmed += 1;
+            weighed.not_warm += u32::from(!settled);
+        }
+        Ok(ends)
     }
+}
+
+/// Adds a remark about the cases that were not warm when they were timed, in at least half of the processes.
+pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
+    let is_cold = |weighed: &&Weighed| weighed.not_warm > 0 && 2 * weighed.not_warm >= weighed.warmed;
+    let cold = cases.weighed.iter().filter(|weighed| weighed.is_open()).filter(is_cold);
+    let names: Vec<&str> = cold.map(|weighed| record.name(weighed)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let (was, them) = if names.len() == 1 { ("was", "it") } else { ("were", "them") };
+    let text = format!(
+        "{} {was} timed before the compiler had seen {them} often enough, and may be faster in a program that runs for \
+         longer; a larger --budget warms up for longer",
+        list_names(&names)
+    );
+    record.run.warn("not-warm", text);
 }
 
 /// The just-in-time compiler of a program, which works in threads of its own.

@@ -97,6 +97,17 @@ fn a_body_of_java_is_called_until_it_is_compiled() {
 }
 
 #[test]
+fn a_body_of_java_that_was_not_called_often_enough_is_named() {
+    let (long, short) = (r#"{"name":"long","cost":1000000}"#, r#"{"name":"short","cost":5}"#);
+    let options = ["--no-store", "--time-only", "--budget", "1s"];
+    let answer = bench_freely(&Place::new(), &options, &["--language", "java", long, short]);
+    let remark = "! ‘long’ was timed before the compiler had seen it often enough";
+    assert!(answer.stdout.contains(remark), "{}", answer.exchange());
+    let answer = bench_freely(&Place::new(), &options, &["--language", "c", long, short]);
+    assert!(!answer.stdout.contains("often enough"), "{}", answer.exchange());
+}
+
+#[test]
 fn a_case_whose_check_fails_has_failed_with_its_reason() {
     let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"
