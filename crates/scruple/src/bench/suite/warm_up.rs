@@ -28,6 +28,10 @@ const SEVERAL: u64 = 12;
 const CALLED: u64 = 10_000;
 const CALLED_PATIENCE: u32 = 8;
 
+/// The smallest number of iterations in Java, unless they alone take longer than twice that. The compiler's threads may
+/// have had the running time of a case that was hardly called.
+const CALLED_AT_LEAST: u64 = 700;
+
 /// The largest share of the budget that the warm-up of a case takes if the program has a just-in-time compiler and the
 /// machine is busy. A share that is divided among the cases is too short: on a busy machine code is not compiled by
 /// then.
@@ -62,6 +66,15 @@ struct Warmth {
     elapsed: Duration,
     had: Duration,
     all: Duration,
+}
+
+impl Warmth {
+    /// Whether so many iterations ran that a compiler of Java has seen the body, or as many as fit into this time at the
+    /// best speed so far.
+    fn is_called(&self, time: Duration) -> bool {
+        let fastest = least(&self.times[0]);
+        self.iterations >= CALLED_AT_LEAST || self.iterations as f64 * fastest >= time.as_nanos() as f64
+    }
 }
 
 /// How the cases of a suite are warmed up.
@@ -200,7 +213,8 @@ impl<'a> CaseWarmUp<'a> {
                 is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64)
             }
             Some(hello) if hello.language == "java" => {
-                warmth.iterations >= CALLED || warmth.had >= CALLED_PATIENCE * time
+                warmth.iterations >= CALLED
+                    || warmth.had >= CALLED_PATIENCE * time && warmth.is_called(2 * CALLED_PATIENCE * time)
             }
             _ => true,
         };
@@ -282,10 +296,13 @@ const fn is_compiled_whole(iterations: u64, batches: u64) -> bool {
     iterations < SEVERAL || iterations.saturating_mul(batches) >= COMPILED_ITERATIONS
 }
 
+fn least(times: &[f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 /// Whether the times have stopped decreasing: the second half has none that is notably below the best of the first
 /// half.
 fn steady(times: &[f64]) -> bool {
-    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     let (first, second) = times.split_at(times.len() / 2);
     !first.is_empty() && least(second) >= FASTER * least(first)
 }
@@ -293,6 +310,18 @@ fn steady(times: &[f64]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_of_java_is_called_often_unless_it_takes_long() {
+        let after = |iterations, time| Warmth {
+            iterations,
+            times: [vec![2.0 * time, time], vec![]],
+            ..Warmth::default()
+        };
+        let most = Duration::from_millis(160);
+        assert!(!after(300, 243_000.0).is_called(most), "String.format in the interpreter, after 73 ms");
+        assert!(after(700, 7_000.0).is_called(most) && after(160, 1e6).is_called(most));
+    }
 
     #[test]
     fn a_loop_of_a_compiler_is_run_for_many_iterations_unless_its_body_is_long() {
