@@ -1,27 +1,29 @@
 //! `scruple explain --url` of servers that are scripts: by the functions of the script, which the interpreter counts.
 
 use crate::explain::explain;
-use crate::explain::scripts::node;
-use crate::programs::{has_valgrind, python};
+use crate::explain::scripts::code_of_spin;
+use crate::programs::{has_valgrind, python, skip};
 use crate::support::{Place, at, free_port};
+use std::process::Command;
 
-/// The servers must differ in `work` by 2000 rounds of its loop; `work` must be the first row.
-fn is_explained(place: &Place, port: &str, commands: [&str; 2], loads: u64) {
+/// Explains two servers. They must differ most in `function`, which each request calls once. Returns the explanation.
+fn explained(place: &Place, port: &str, commands: [&str; 2], function: &str) -> serde_json::Value {
     let url = format!("http://127.0.0.1:{port}/");
     let words = ["--requests", "12", "--runs", "2", "--url", &url, commands[0], commands[1]];
     let answer = explain(place, &words);
     let page = answer.json();
     let script = at(&page, "/explain/script");
-    assert_eq!(at(script, "/rows/0/function"), "work", "{}", answer.exchange());
+    assert_eq!(at(script, "/rows/0/function"), function, "{}", answer.exchange());
     assert_eq!(at(script, "/rows/0/code"), "changed", "{}", answer.exchange());
-    assert_eq!(at(script, "/rows/0/calls"), &serde_json::json!([loads, loads]), "{}", answer.exchange());
+    assert_eq!(at(script, "/rows/0/calls"), &serde_json::json!([12, 12]), "{}", answer.exchange());
     let sentence = at(&page, "/explain/sentences").to_string();
-    assert!(sentence.contains("It comes from work"), "{sentence}");
+    assert!(sentence.contains(&format!("It comes from {function}")), "{sentence}");
     let remarks = at(&page, "/explain/remarks").to_string();
     assert!(
         remarks.contains("counted over 12 requests, with the start and the end of each server"),
         "{remarks}"
     );
+    page
 }
 
 #[test]
@@ -39,7 +41,16 @@ fn additional_work_of_a_python_server_is_attributed_to_its_function() {
         );
         place.write(name, &text);
     }
-    is_explained(&place, &port, [&format!("{python} old.py"), &format!("{python} new.py")], 12);
+    explained(&place, &port, [&format!("{python} old.py"), &format!("{python} new.py")], "work");
+}
+
+/// Node itself: a shim of a version manager would run a shell as well.
+fn node() -> Option<String> {
+    let found = Command::new("node").args(["-p", "process.execPath"]).output();
+    if found.is_err() {
+        skip("Node is not installed");
+    }
+    Some(String::from_utf8_lossy(&found.ok()?.stdout).trim().to_owned())
 }
 
 #[test]
@@ -47,12 +58,30 @@ fn additional_work_of_a_javascript_server_is_attributed_to_its_function() {
     let Some(node) = node().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
     let port = free_port();
-    for (name, rounds) in [("old.js", 1000), ("new.js", 3000)] {
+    for (folder, rounds) in [("one", 1000), ("other", 3000)] {
+        std::fs::create_dir(place.file(folder)).expect("a folder");
         let text = format!(
-            "function work() {{ let total = 0; for (let i = 0; i < {rounds}; i++) total += i; return total }}\n\
-             require('http').createServer((_, answer) => answer.end(String(work()))).listen({port}, '127.0.0.1')\n"
+            "exports.work = function () {{ let total = 0; for (let i = 0; i < {rounds}; i++) total += i; return total }}\n"
         );
-        place.write(name, &text);
+        place.write(&format!("{folder}/work.js"), &text);
+        let spin = format!(
+            "globalThis.spin = function spin() {{ for (let i = 0; i < {rounds} / 100; i++) i + 1 }}\n"
+        );
+        place.write(&format!("{folder}/spin.txt"), &spin);
+        // Node is slow where it is counted, so that one program has both a module and code from a text.
+        let text = format!(
+            "const {{ work }} = require('./work.js')\n\
+             ;(0, eval)(require('fs').readFileSync(__dirname + '/spin.txt', 'utf8'))\n\
+             const answers = (_, answer) => {{ spin(); answer.end(String(work())) }}\n\
+             require('http').createServer(answers).listen({port}, '127.0.0.1')\n"
+        );
+        place.write(&format!("{folder}/app.js"), &text);
     }
-    is_explained(&place, &port, [&format!("{node} old.js"), &format!("{node} new.js")], 12);
+    let words = ["one", "other"].map(|folder| format!("{node} {folder}/app.js"));
+    let page = explained(&place, &port, [&words[0], &words[1]], "exports.work");
+    let script = at(&page, "/explain/script");
+    assert_eq!(at(script, "/counts"), "executed tokens of JavaScript");
+    assert_eq!(at(script, "/rows/0/file"), "module work.js");
+    assert_eq!(at(script, "/rows/0/parts/0/kind"), "own");
+    assert_eq!(code_of_spin(&page), "?");
 }
