@@ -38,21 +38,6 @@ fn build(place: &Place, name: &str, source: &str, flags: &[&str]) {
 }
 
 #[test]
-fn without_the_call_tree_no_local_function_of_haskell_is_named_by_the_symbol_before_it() {
-    if !has_ghc() || !has_fallback() {
-        return;
-    }
-    let place = Place::new();
-    build(&place, "one", &source(40, 1), &["-g1"]);
-    build(&place, "two", &source(44, 1), &["-g1"]);
-    let words = ["explain", "--json", "--no-time", "one/app", "two/app"];
-    let answer = without_compiler(&place, &words);
-    assert_eq!(answer.code, 0, "{}", answer.exchange());
-    adds_up(&answer);
-    assert_eq!(first(&answer).0, "Main.hash", "{}", answer.exchange());
-}
-
-#[test]
 fn local_functions_of_haskell_are_named_by_their_source_and_the_true_cause_stands_first() {
     if !has_ghc() {
         return;
@@ -72,11 +57,22 @@ fn local_functions_of_haskell_are_named_by_their_source_and_the_true_cause_stand
     assert_eq!((function.as_str(), kind.as_str()), ("Main.parse", "calls"), "{}", often.exchange());
     let page = often.json();
     assert_eq!(at(&page, "/explain/counts/0/rows/0/parts/0/callee"), "Main.hash", "{}", often.exchange());
+    without_the_call_tree_none_is_named_by_the_symbol_before_it(&place);
     // A source that was changed after the build is not used to name functions.
     place.write("two/Main.hs", source(44, 1));
     let stale = explain(&place, &["two/app", "two/app"]);
     let remarks = at(&stale.json(), "/explain/remarks").to_string();
     assert!(remarks.contains("whose sources are there"), "{}", stale.exchange());
+}
+
+fn without_the_call_tree_none_is_named_by_the_symbol_before_it(place: &Place) {
+    if !has_fallback() {
+        return;
+    }
+    let answer = without_compiler(place, &["explain", "--json", "--no-time", "one/app", "two/app"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    adds_up(&answer);
+    assert_eq!(first(&answer).0, "Main.hash", "{}", answer.exchange());
 }
 
 #[test]
@@ -199,6 +195,9 @@ fn allocations_of_haskell_are_reported_by_procedure_and_by_type_of_closure() {
     build(&place, "ten", &consing(5), &["-g1", "-dynamic"]);
     for (a, b) in [("one/app", "two/app"), ("six/app", "ten/app")] {
         let answer = explain(&place, &[a, b]);
+        adds_up(&answer);
+        let (function, kind, _) = first(&answer);
+        assert_eq!((function.as_str(), kind.as_str()), ("Main.parse", "own"), "{}", answer.exchange());
         let page = answer.json();
         let counts = at(&page, "/explain/counts").as_array().expect("counts");
         let bytes = counts.iter().find(|one| one["count"] == "bytes allocated").expect("bytes");
@@ -214,20 +213,6 @@ fn allocations_of_haskell_are_reported_by_procedure_and_by_type_of_closure() {
         let size = cells["bytes"][0].as_f64().expect("a number");
         assert!((size - 24.0 * number(0)).abs() < 0.5, "{types:?}");
     }
-}
-
-#[test]
-fn procedures_of_dynamically_linked_haskell_are_distinguished() {
-    if !has_ghc() {
-        return;
-    }
-    let place = Place::new();
-    build(&place, "one", &source(40, 1), &["-g1", "-dynamic"]);
-    build(&place, "two", &source(44, 1), &["-g1", "-dynamic"]);
-    let answer = explain(&place, &["one/app", "two/app"]);
-    adds_up(&answer);
-    let (function, kind, _) = first(&answer);
-    assert_eq!((function.as_str(), kind.as_str()), ("Main.hash", "own"), "{}", answer.exchange());
 }
 
 #[test]
