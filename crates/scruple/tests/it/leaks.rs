@@ -186,9 +186,9 @@ public class Outside {
 fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
     let place = Place::new();
     let source = place.write("Outside.java", OUTSIDE);
-    let javac = Command::new("javac").arg("-nowarn").arg("-d").arg(place.file("")).arg(source).output();
-    let Ok(javac) = javac else { return skip("javac is not installed") };
-    assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
+    if !place.compile_java(&[source]) {
+        return;
+    }
     let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k", "-r", "1", "--"];
     for (collector, mode, code) in [("-XX:+UseShenandoahGC", "keep", 3), ("-XX:+UseZGC", "drop", 0)] {
         let words = ["java", collector, "-cp", ".", "Outside", mode, "{n}"];
@@ -422,10 +422,9 @@ public class Keeps {
 fn a_collector_that_counts_whole_regions_hides_no_leak() {
     let place = Place::new();
     let source = place.write("Keeps.java", JAVA);
-    let Ok(javac) = Command::new("javac").arg("-d").arg(place.file("")).arg(source).output() else {
-        return skip("javac is not installed");
-    };
-    assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
+    if !place.compile_java(&[source]) {
+        return;
+    }
     // The regions of this collector have 2 MiB, and the largest program keeps 3.7 MB.
     let sizes = ["--sizes", "1k,2k,4k,8k,16k,32k", "-r", "1", "--"];
     let program = ["java", "-XX:+UseZGC", "-cp", ".", "Keeps", "keep", "{n}"];

@@ -49,6 +49,19 @@ impl Place {
         path
     }
 
+    /// Compiles Java's files into this place. Prints that the test is skipped, and returns false, if there is no compiler.
+    pub fn compile_java(&self, sources: &[PathBuf]) -> bool {
+        let mut javac = Command::new("javac");
+        // The virtual machine takes twice the time if it also optimises the compiler.
+        javac.arg("-J-XX:TieredStopAtLevel=1").arg("-cp").arg(self.path()).arg("-d").arg(self.path());
+        let Ok(output) = javac.args(sources).output() else {
+            skip("javac is not installed");
+            return false;
+        };
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        true
+    }
+
     /// Writes an executable shell script into this place.
     pub fn shell_script(&self, name: &str, text: &str) -> PathBuf {
         self.executable(name, &format!("#!/bin/sh\n{text}\n"))

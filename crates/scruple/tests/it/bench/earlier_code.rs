@@ -170,25 +170,13 @@ public class Suite {
 }
 ";
 
-/// Compiles these files of a place, or those of the SDK. Returns false if there is no compiler.
-fn compile_java(place: &Place, sources: &[PathBuf]) -> bool {
-    let Ok(javac) =
-        Command::new("javac").arg("-cp").arg(place.path()).arg("-d").arg(place.path()).args(sources).output()
-    else {
-        skip("javac is not installed");
-        return false;
-    };
-    assert!(javac.status.success(), "{}", String::from_utf8_lossy(&javac.stderr));
-    true
-}
-
 fn java_place(more: &[(&str, &str)]) -> Option<Place> {
     let place = Place::new();
     let names = ["ScrupleBench", "ScrupleLines", "ScrupleLoops", "ScrupleCode"];
     let files = names.iter().map(|name| sdk(&format!("java/{name}.java")));
     let own = more.iter().map(|(name, text)| place.write(name, text));
     let sources: Vec<PathBuf> = files.chain(own).collect();
-    compile_java(&place, &sources).then_some(place)
+    place.compile_java(&sources).then_some(place)
 }
 
 #[test]
@@ -197,7 +185,7 @@ fn java() {
     let Some(place) = java_place(&[("Suite.java", JAVA), ("Other.java", &other(1))]) else { return };
     Suite::new(place, &["java", "-cp", ".", "Suite"]).expect_use_until(|place| {
         let source = place.write("Other.java", other(2));
-        assert!(compile_java(place, &[source]));
+        assert!(place.compile_java(&[source]));
     });
 }
 
