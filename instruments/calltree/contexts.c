@@ -17,12 +17,13 @@ static ULong context_count, context_limit;
 static Bool fold_recursion;
 Bool folds_by_call = True;
 
-/* With more contexts than this, recursion leads back to the function's context, whoever calls it: functions that call each
- * other have as many paths as there are orders of their calls. */
-#define MOST_BY_CALL 1000000
+/* With more contexts than this, a quarter of the limit, recursion leads back to the function's context, whoever calls it:
+ * functions that call each other have as many paths as there are orders of their calls. */
+static ULong most_by_call;
 
 void contexts_start(ULong limit, Bool fold) {
     context_limit = limit;
+    most_by_call = limit / 4;
     fold_recursion = fold;
     root.id = 1;
     context_count = 1;
@@ -79,7 +80,7 @@ static Bool is_outer(const Context *context, const Context *from, const Function
 /* The context to which a new edge leads: an ancestor if the call is recursive, else a new one; NULL if there are
  * too many. Below the root there is always room, for one context of each function. */
 static Context *destination(Context *from, Function *function) {
-    if (find_sites || context_count >= MOST_BY_CALL) folds_by_call = False;
+    if (find_sites || context_count >= most_by_call) folds_by_call = False;
     if (fold_recursion)
         for (Context *above = from; above; above = above->parent)
             if (is_outer(above, from, function)) return above;

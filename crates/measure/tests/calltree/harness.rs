@@ -10,6 +10,9 @@ use tempfile::TempDir;
 
 /// The tool, and a folder for the programs and profiles of one test.
 pub struct Workshop {
+    /// The address space that a program may have, in KiB. GHC's runtime reserves a terabyte unless there is a limit, and
+    /// memcheck keeps account of it slowly.
+    pub address_space: Option<u32>,
     folder: TempDir,
     pub tool: Tool,
 }
@@ -41,7 +44,7 @@ impl Workshop {
             return None;
         }
         let tool = Tool::prepare(&cache()).unwrap_or_else(|why| panic!("{why}"));
-        Some(Workshop { folder: tempfile::tempdir().unwrap(), tool })
+        Some(Workshop { address_space: None, folder: tempfile::tempdir().unwrap(), tool })
     }
 
     pub fn path(&self) -> &Path {
@@ -78,8 +81,14 @@ impl Workshop {
     }
 
     fn command(&self, words: &[OsString]) -> Command {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).env_clear().stdin(Stdio::null()).current_dir(self.path());
+        let limited = self.address_space.map(|most| format!("ulimit -v {most}; exec \"$0\" \"$@\""));
+        let mut command = Command::new(limited.as_ref().map_or(words[0].as_os_str(), |_| "/bin/sh".as_ref()));
+        command.args(limited.iter().flat_map(|script| ["-c", script]));
+        command
+            .args(&words[usize::from(limited.is_none())..])
+            .env_clear()
+            .stdin(Stdio::null())
+            .current_dir(self.path());
         command.env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").env("HOME", "/nonexistent");
         command
     }

@@ -20,10 +20,10 @@
 (define (step number i)
   (case number
     ((0) (+ (attribute i) (work 2)))
-    ((1) (do ((j 0 (1+ j))) ((= j 90)) (work 20)) (+ 0 (choose 60)))
+    ((1) (do ((j 0 (1+ j))) ((= j 30)) (work 20)) (+ 0 (choose 20)))
     (else (+ (step (1- number) i) (work 9)))))
 
-(define numbers (list->vector (map (lambda (i) (if (< i 200) i (- 600 i))) (iota 400))))
+(define numbers (list->vector (map (lambda (i) (if (< i 60) i (- 180 i))) (iota 120))))
 (define (partition low high pivot)
   (let up ((low low) (high high))
     (cond ((> low high) low)
@@ -48,7 +48,7 @@
 (set! work work) (set! leaf leaf) (set! binary binary) (set! dispatch dispatch) (set! evaluate evaluate) (set! make make)
 (set! attribute attribute) (set! compare compare) (set! choose choose) (set! step step)
 (set! partition partition) (set! sort sort) (set! even even) (set! odd odd) (set! ask ask)
-(evaluate (make 6))
+(evaluate (make 5))
 (step 3 0)
-(sort 0 399)
-(do ((i 0 (1+ i))) ((= i 9)) (ask))
+(sort 0 119)
+(do ((i 0 (1+ i))) ((= i 3)) (ask))
