@@ -2,7 +2,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 )
@@ -15,5 +14,5 @@ func main() {
 	for i := 0; i < n; i++ {
 		ring[i%10000] = &cell{i, i * 2}
 	}
-	fmt.Println(ring[7].a + ring[7].b)
+	os.Stdout.WriteString(strconv.Itoa(ring[7].a+ring[7].b) + "\n")
 }

@@ -371,7 +371,7 @@ fn ghc_times(scales: &mut Scales) -> Done {
 fn go_stripped(scales: &mut Scales) -> Done {
     // With one processor a program allocates the same in every run, up to what its runtime does by itself.
     let one = [("GOMAXPROCS", "1")];
-    let whole = build_go(scales, "go-whole", &[])?;
+    let whole = build_go(scales, "go-plain", &[])?;
     let expected = scales.weigh(words![whole, "1000000"], &one);
     let builds: [(&str, &[&str]); 4] = [
         ("go-stripped", &["-ldflags=-s -w"]),

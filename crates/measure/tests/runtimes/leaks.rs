@@ -3,6 +3,7 @@
 
 use crate::scales::{Done, Scales, Skip, installed};
 use scruple_core::stats::leak::{Retained, judge_growth};
+use scruple_measure::launcher::Ending;
 use scruple_measure::runtimes::{LIVE, Runtimes};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -25,13 +26,20 @@ fn program(name: &str) -> PathBuf {
 const SIZES: [u32; 5] = [10_000, 20_000, 40_000, 80_000, 160_000];
 const ONE_BYTE: f64 = 1.0;
 
+/// The live data at each size. A program that writes nothing at the smallest size runs only there without the
+/// instrument as well: it must write nothing at the others.
 fn shape(scales: &mut Scales, command: &[&OsStr], shape: &str) -> (Retained, Vec<(f64, f64)>) {
     scales.instrument = Runtimes::new().collecting_fully();
+    let mut is_silent = false;
     let runs = SIZES.map(|size| {
         let rest = [OsString::from(shape), OsString::from(size.to_string())];
         let words: Vec<&OsStr> =
             command.iter().copied().chain(rest.iter().map(OsString::as_os_str)).collect();
-        (f64::from(size), scales.same(&words, &[]).value(LIVE))
+        let run = if is_silent { scales.weigh(&words, &[]) } else { scales.same(&words, &[]) };
+        let wrote_nothing = run.written() == (Ending::Exited(0), "", "");
+        assert!(wrote_nothing || !is_silent, "{words:?}: {run:#?}");
+        is_silent = wrote_nothing;
+        (f64::from(size), run.value(LIVE))
     });
     scales.instrument = Runtimes::new();
     (judge_growth(&runs, ONE_BYTE), runs.to_vec())

@@ -460,7 +460,6 @@ fn real_programs(scales: &mut Scales) -> Done {
             continue;
         }
         let words: Vec<&std::ffi::OsStr> = line.iter().map(std::ffi::OsStr::new).collect();
-        let _ = scales.weigh(&words, &[]);
         let run = scales.same(&words, &[]);
         ran += 1;
         assert!(run.value("gc.count") >= 0.0, "{line:?}");

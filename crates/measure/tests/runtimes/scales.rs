@@ -29,6 +29,11 @@ pub struct ScaleRun {
 }
 
 impl ScaleRun {
+    /// How the program ended, and what it wrote to standard output and standard error.
+    pub fn written(&self) -> (Ending, &str, &str) {
+        (self.ending, &self.stdout, &self.stderr)
+    }
+
     /// The value of a metric, which must be present.
     pub fn value(&self, key: &str) -> f64 {
         match self.reading(key).value {
@@ -113,9 +118,7 @@ impl Scales {
     pub fn same(&mut self, words: &[&OsStr], env: &[(&str, &str)]) -> ScaleRun {
         let plain = self.run(words, env, false);
         let weighed = self.run(words, env, true);
-        assert_eq!(plain.ending, weighed.ending, "{plain:#?}\n{weighed:#?}");
-        assert_eq!(plain.stdout, weighed.stdout, "standard output of {words:?}");
-        assert_eq!(plain.stderr, weighed.stderr, "standard error of {words:?}");
+        assert_eq!(plain.written(), weighed.written(), "{words:?}: {weighed:#?}");
         weighed
     }
 

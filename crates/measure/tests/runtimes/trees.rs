@@ -131,19 +131,16 @@ fn ocaml_forks(scales: &mut Scales) -> Done {
 }
 
 fn go_children(scales: &mut Scales) -> Done {
-    let text = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"os/exec\"\n)\n\nfunc main() {\n\tif len(os.Args) > 1 {\n\t\t\
-        fmt.Println(\"child\")\n\t\tos.Exit(0)\n\t}\n\tout, err := exec.Command(os.Args[0], \"x\").Output()\n\t\
+    let text = "package main\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"os/exec\"\n\t\"syscall\"\n)\n\nfunc main() {\n\t\
+        if len(os.Args) > 1 && os.Args[1] == \"killed\" {\n\t\tsyscall.Kill(os.Getpid(), syscall.SIGKILL)\n\t}\n\t\
+        if len(os.Args) > 1 {\n\t\tfmt.Println(\"child\")\n\t\tos.Exit(0)\n\t}\n\tout, err := exec.Command(os.Args[0], \"x\").Output()\n\t\
         fmt.Print(string(out), err, \"\\n\")\n\tout, err = exec.Command(\"/bin/echo\", \"y\").Output()\n\tfmt.Print(string(out), err, \"\\n\")\n\tos.Exit(5)\n}\n";
     scales.write("parent.go", text);
     let program = scales.compile("parent", &["go", "build", "-o", "parent", "parent.go"])?;
     let run = scales.same(words![program], &[]);
     assert_eq!(run.ending, Ending::Exited(5));
     assert_eq!(run.reading("alloc.bytes").source, "go × 2");
-    let killed = "package main\n\nimport (\n\t\"os\"\n\t\"syscall\"\n)\n\nfunc main() {\n\t\
-        syscall.Kill(os.Getpid(), syscall.SIGKILL)\n}\n";
-    scales.write("killed.go", killed);
-    let program = scales.compile("killed", &["go", "build", "-o", "killed", "killed.go"])?;
-    let run = scales.same(words![program], &[]);
+    let run = scales.same(words![program, "killed"], &[]);
     assert_eq!(run.ending, Ending::Signaled(9));
     let value = run.reading("alloc.bytes").value.clone();
     assert!(value.as_ref().map_or_else(|why| why.contains("killed"), |bytes| *bytes > 0.0), "{value:?}");
