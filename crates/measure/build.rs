@@ -37,8 +37,8 @@ const CALL_TREE: &str = "../../instruments/calltree";
 
 /// The folder of the library that recognises language runtimes.
 const AGENT: &str = "src/runtimes/agent";
-const AGENT_SOURCES: [&str; 8] =
-    ["agent.c", "ghc.c", "java.c", "libgc.c", "node.c", "php.c", "python.c", "text.c"];
+const AGENT_SOURCES: [&str; 9] =
+    ["agent.c", "ghc.c", "java.c", "java_live.c", "libgc.c", "node.c", "php.c", "python.c", "text.c"];
 
 /// The folder of the counters that interpreters load, each a library of `contexts.c` and its own source.
 const INTERPRETED: &str = "src/calltree/interpreted/counter";
