@@ -55,6 +55,10 @@ const LOOK: Duration = Duration::from_millis(1);
 /// The time of a batch has decreased if it is below this share of its earlier value.
 const FASTER: f64 = 0.98;
 
+/// A case whose second half is faster by this share when the warm-up has to end is called cold. A smaller share may come
+/// from other programs on the machine.
+const MUCH_FASTER: f64 = 0.9;
+
 /// The warm-up of one case so far.
 #[derive(Default)]
 struct Warmth {
@@ -74,6 +78,11 @@ impl Warmth {
     fn is_called(&self, time: Duration) -> bool {
         let fastest = least(&self.times[0]);
         self.iterations >= CALLED_AT_LEAST || self.iterations as f64 * fastest >= time.as_nanos() as f64
+    }
+
+    /// Whether neither the case nor the tare still becomes faster: see [`steady`].
+    fn is_steady(&self, share: f64) -> bool {
+        self.times.iter().all(|times| steady(times, share))
     }
 }
 
@@ -208,22 +217,24 @@ impl<'a> CaseWarmUp<'a> {
         warmth.elapsed += elapsed;
         warmth.had += since.map_or(elapsed, |since| Duration::from_nanos(since.busiest_ran));
         warmth.all += since.map_or(elapsed, |since| Duration::from_nanos(since.ran));
-        let called = match self.hello(weighed) {
+        // Whether the body was called often, and at least so often that it is not called cold.
+        let (called, seen) = match self.hello(weighed) {
             Some(hello) if compiles_a_running_loop(hello) => {
-                is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64)
+                let whole = is_compiled_whole(weighed.iterations, warmth.times[0].len() as u64);
+                (whole, whole)
             }
             Some(hello) if hello.language == "java" => {
-                warmth.iterations >= CALLED
-                    || warmth.had >= CALLED_PATIENCE * time && warmth.is_called(2 * CALLED_PATIENCE * time)
+                let most = CALLED_PATIENCE * time;
+                let often = warmth.had >= most && warmth.is_called(2 * most);
+                (warmth.iterations >= CALLED || often, warmth.is_called(most / 2))
             }
-            _ => true,
+            _ => (true, true),
         };
-        let settled = called && warmth.times.iter().all(|times| steady(times));
-        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && settled;
+        let enough = warmth.had >= time.mul_f64(ENOUGH) && at_rest && called && warmth.is_steady(FASTER);
         let ends = enough || warmth.all >= patience * time || warmth.elapsed >= most.max(time);
         if ends && compiled {
             weighed.warmed += 1;
-            weighed.not_warm += u32::from(!settled);
+            weighed.not_warm += u32::from(!seen || !warmth.is_steady(MUCH_FASTER));
         }
         Ok(ends)
     }
@@ -300,11 +311,10 @@ fn least(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Whether the times have stopped decreasing: the second half has none that is notably below the best of the first
-/// half.
-fn steady(times: &[f64]) -> bool {
+/// Whether the times have stopped decreasing: the second half has none below this share of the best of the first half.
+fn steady(times: &[f64], share: f64) -> bool {
     let (first, second) = times.split_at(times.len() / 2);
-    !first.is_empty() && least(second) >= FASTER * least(first)
+    !first.is_empty() && least(second) >= share * least(first)
 }
 
 #[cfg(test)]
