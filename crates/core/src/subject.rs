@@ -6,6 +6,7 @@ use crate::sample::{Figure, Sample};
 use crate::sorting::SortedMap;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display};
 
 /// A subject: what is weighed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,12 +114,21 @@ impl Parameter {
     }
 }
 
-impl std::fmt::Display for Parameter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Parameter::Number(number) => write!(f, "{number}"),
             Parameter::Text(text) => f.write_str(text),
         }
+    }
+}
+
+/// Returns a name with values that distinguish it: `sort (n=10, kind=merge)`; without values, the name itself.
+pub fn with_values<N: Display, V: Display>(name: &str, values: impl IntoIterator<Item = (N, V)>) -> String {
+    let values: Vec<String> = values.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    match values.as_slice() {
+        [] => name.to_owned(),
+        all => format!("{name} ({})", all.join(", ")),
     }
 }
 

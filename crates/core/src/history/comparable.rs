@@ -4,7 +4,7 @@ use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
 use crate::sorting::{self, SortedMap};
-use crate::subject::{Arm, Parameter, Role, Subject};
+use crate::subject::{Arm, Parameter, Role, Subject, with_values};
 use crate::unit::Unit;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -185,9 +185,8 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
     let mut named = Vec::new();
     for arm in arms {
         let varies = |name: &str| values[&(arm.name.clone(), name.to_owned())].len() > 1;
-        let varying = arm.params.iter().filter(|(name, _)| varies(name));
-        let settings: Vec<String> = varying.map(|(name, value)| format!("{name}={value}")).collect();
-        if settings.is_empty() {
+        let name = with_values(&arm.name, arm.params.iter().filter(|(name, _)| varies(name)));
+        if name == arm.name {
             named.push(arm);
             continue;
         }
@@ -195,7 +194,6 @@ fn name_by_parameters(arms: Vec<Cow<'_, Arm>>) -> Vec<Cow<'_, Arm>> {
             arm.figures.clone().into_iter().partition(
                 |(_, figure)| matches!(figure, Figure::Sample(sample) if sample.pass == Pass::Build),
             );
-        let name = format!("{} ({})", arm.name, settings.join(", "));
         named.push(Cow::Owned(Arm { name, figures: own, ..arm.as_ref().clone() }));
         if !build.is_empty() {
             named.push(Cow::Owned(Arm { figures: build, ..arm.into_owned() }));

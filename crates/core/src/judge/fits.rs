@@ -3,7 +3,7 @@
 use crate::metric::Quality;
 use crate::sample::Sample;
 use crate::stats::growth::{self, Growth};
-use crate::subject::{Arm, Parameter, Subject};
+use crate::subject::{Arm, Parameter, Subject, with_values};
 use crate::unit::Unit;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -137,11 +137,7 @@ fn numeric_parameters(arms: &[&Arm]) -> Vec<String> {
 /// families.
 fn case_family(stem: &str, arm: &Arm, parameter: &str) -> String {
     let others = arm.params.iter().filter(|(name, _)| *name != parameter);
-    let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
-    let mut family = stem.to_owned();
-    if !others.is_empty() {
-        family.push_str(&format!(" ({})", others.join(", ")));
-    }
+    let mut family = with_values(stem, others);
     if let Some(version) = &arm.version {
         family.push_str(&format!(" @{version}"));
     }

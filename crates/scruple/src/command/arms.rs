@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::{self, SortedMap};
-use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
 use scruple_measure::command::Job;
 use scruple_measure::empty_program::write_empty_program;
 use scruple_measure::launcher::Shield;
@@ -446,11 +446,10 @@ pub fn substitute(text: &str, params: &Parameters) -> String {
 /// Returns the name of a command with these parameters.
 pub fn named(name: &str, params: &Parameters) -> String {
     let replaced = substitute(name, params);
-    if params.is_empty() || replaced != name {
+    if replaced != name {
         return replaced;
     }
-    let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{name} ({})", values.join(", "))
+    with_values(name, params)
 }
 
 /// Appends a number to the names of later arms that have the same name, so that a table distinguishes them.

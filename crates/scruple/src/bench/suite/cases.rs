@@ -9,7 +9,7 @@ use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind};
 use scruple_core::run::Run;
 use scruple_core::sorting::SortedMap;
-use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
 use std::time::Duration;
 
 /// The most iterations of a batch in which each has its own input, unless the case says otherwise.
@@ -198,11 +198,7 @@ impl Weighed {
 
 /// Returns the name of a case with the parameters that distinguish it from cases of the same name.
 pub(super) fn full_name(case: &Case) -> String {
-    if case.params.is_empty() {
-        return case.name.clone();
-    }
-    let params: Vec<String> = case.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("{} ({})", case.name, params.join(", "))
+    with_values(&case.name, &case.params)
 }
 
 /// Returns the name of an arm in tables.

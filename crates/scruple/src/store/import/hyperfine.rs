@@ -4,7 +4,7 @@ use super::figures::{add, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
 use scruple_core::metric::Quality;
 use scruple_core::sorting::SortedMap;
-use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::subject::{Arm, Role, Subject, with_values};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,9 +34,8 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         let mut arm = arm(entry)?;
         // The parameters may be in the preparation only, so that they do not show in the command.
         let same = export.results.iter().filter(|other| other.command == entry.command).count();
-        if same > 1 && !arm.params.is_empty() {
-            let values = arm.params.iter().map(|(name, value)| format!("{name}={value}"));
-            arm.name = format!("{} ({})", arm.name, values.collect::<Vec<String>>().join(", "));
+        if same > 1 {
+            arm.name = with_values(&arm.name, &arm.params);
         }
         // hyperfine runs the commands one after the other, so that no two readings share a block.
         shift_blocks(&mut arm, taken);

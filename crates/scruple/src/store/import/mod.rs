@@ -32,7 +32,7 @@ use clap::ValueEnum;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
 use scruple_core::sorting::{self, SortedMap};
-use scruple_core::subject::{Arm, Parameter, Role, Subject};
+use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
 use std::collections::BTreeSet;
 
 /// The formats that can be read.
@@ -219,8 +219,7 @@ fn case(path: &str, program: &[&str], params: SortedMap<String, Parameter>) -> A
         "" => "unnamed".to_owned(),
         path => clean(path),
     };
-    let values: Vec<String> = params.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let name = if values.is_empty() { path.clone() } else { format!("{path} ({})", values.join(", ")) };
+    let name = with_values(&path, &params);
     let program = program.iter().map(|word| (*word).to_owned()).collect();
     Arm { params, ..Arm::new(name, Subject::case(path, program), Role::Subject) }
 }
