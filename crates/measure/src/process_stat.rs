@@ -9,6 +9,12 @@ pub fn is_alive(pid: i32) -> bool {
     ProcessStat::of(pid).is_some_and(|stat| stat.is_alive())
 }
 
+/// The ids of all processes.
+pub(crate) fn processes() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
 /// Whether `/proc` numbers processes as this process does. In a new namespace of process ids it numbers those of the
 /// namespace in which it was mounted, until it is mounted again.
 pub(crate) fn shows_own_namespace() -> bool {

@@ -1,6 +1,6 @@
 //! Finds the process that listens on a port or a Unix socket.
 
-use crate::process_stat::ProcessStat;
+use crate::process_stat::{ProcessStat, processes};
 use std::fs;
 use std::path::Path;
 
@@ -54,13 +54,7 @@ fn owner(sockets: &[u64], place: &str) -> Result<i32, String> {
         return Err(format!("no process listens on {place}"));
     }
     let wanted: Vec<String> = sockets.iter().map(|inode| format!("socket:[{inode}]")).collect();
-    let holders: Vec<i32> = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| holds(*pid, &wanted))
-        .collect();
+    let holders: Vec<i32> = processes().filter(|pid| holds(*pid, &wanted)).collect();
     let top =
         holders.iter().copied().find(|pid| parent(*pid).is_none_or(|parent| !holders.contains(&parent)));
     top.ok_or_else(|| {

@@ -1,10 +1,9 @@
 //! How long a server is waited for. On a busy machine an instrument that starts, or that writes its result at the end, may
 //! wait for a core most of the time, so such waits do not count.
 
-use crate::process_stat::ProcessStat;
+use crate::process_stat::{ProcessStat, processes};
 use crate::scheduler_waits::{self, Threads};
 use scruple_core::sorting::SortedMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
 /// The threads of the processes of a group, by process id.
@@ -34,12 +33,8 @@ impl Patience {
 
 /// The ids of the living processes of a group.
 pub(super) fn members(group: i32) -> impl Iterator<Item = u32> {
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter(move |id: &u32| {
-        let stat = ProcessStat::of(*id as i32);
-        stat.is_some_and(|stat| stat.is_alive() && stat.field(5) == Some(group))
-    })
+    let is_member = move |stat: ProcessStat| stat.is_alive() && stat.field(5) == Some(group);
+    processes().filter(move |id| ProcessStat::of(*id).is_some_and(is_member)).map(|id| id as u32)
 }
 
 fn threads_of(group: i32) -> Group {
