@@ -81,14 +81,19 @@ impl Workshop {
     }
 
     fn command(&self, words: &[OsString]) -> Command {
-        let limited = self.address_space.map(|most| format!("ulimit -v {most}; exec \"$0\" \"$@\""));
-        let mut command = Command::new(limited.as_ref().map_or(words[0].as_os_str(), |_| "/bin/sh".as_ref()));
-        command.args(limited.iter().flat_map(|script| ["-c", script]));
-        command
-            .args(&words[usize::from(limited.is_none())..])
-            .env_clear()
-            .stdin(Stdio::null())
-            .current_dir(self.path());
+        let mut command = match self.address_space {
+            Some(most) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.arg("-c").arg(format!("ulimit -v {most}; exec \"$0\" \"$@\"")).args(words);
+                shell
+            }
+            None => {
+                let mut program = Command::new(&words[0]);
+                program.args(&words[1..]);
+                program
+            }
+        };
+        command.env_clear().stdin(Stdio::null()).current_dir(self.path());
         command.env("PATH", "/usr/bin:/bin").env("LC_ALL", "C").env("HOME", "/nonexistent");
         command
     }

@@ -32,14 +32,8 @@ fn additional_work_of_a_script_is_attributed_to_its_function() {
     let script = at(&page, "/explain/script");
     assert_eq!(at(script, "/repeats"), true);
     more_calls_of_the_renamed(script, [100, 300]);
-    let dearer = at(script, "/rows/1");
-    let row = ["/function", "/code", "/parts/0/kind"].map(|path| at(dearer, path));
-    assert_eq!(row, ["hashed", "changed", "own"], "{script:#}");
-    let each = at(dearer, "/difference").as_f64().expect("a number") / 100.0;
-    assert!(
-        each >= 20.0 && (each - each.round()).abs() < 0.001,
-        "four rounds more in each of 100 calls: {each}"
-    );
+    // Each of 100 calls has four rounds more.
+    dearer_calls_of_hashed(script, 100.0, 20.0);
     assert_eq!(code_of_spin(&page), "changed");
 }
 
@@ -184,6 +178,15 @@ fn more_calls_of_the_renamed(page: &serde_json::Value, calls: [u32; 2]) {
     assert!(!rows.contains("\"function\":\"folded\"") && !rows.contains("\"function\":\"digest\""), "{rows}");
 }
 
+/// Checks that `hashed` executes more after a change of its own: at least `least`, and a whole number, `times` times.
+fn dearer_calls_of_hashed(page: &serde_json::Value, times: f64, least: f64) {
+    let dearer = at(page, "/rows/1");
+    let row = ["/function", "/code", "/parts/0/kind"].map(|path| at(dearer, path));
+    assert_eq!(row, ["hashed", "changed", "own"], "{page:#}");
+    let each = at(dearer, "/difference").as_f64().expect("a number") / times;
+    assert!(each >= least && (each - each.round()).abs() < 0.001, "{each}");
+}
+
 #[test]
 fn additional_work_in_guile_is_attributed_to_its_procedure() {
     let guile = "/usr/bin/guile";
@@ -237,14 +240,8 @@ fn additional_work_in_guile_is_attributed_to_its_procedure() {
     let script = at(&answer, "/explain/script");
     assert_eq!(at(script, "/counts"), "virtual machine instructions of Guile");
     more_calls_of_the_renamed(script, [600, 1800]);
-    let dearer = at(script, "/rows/1");
-    let row = ["/function", "/code", "/parts/0/kind"].map(|path| at(dearer, path));
-    assert_eq!(row, ["hashed", "changed", "own"], "{script:#}");
-    let each = at(dearer, "/difference").as_f64().expect("a number") / 2400.0;
-    assert!(
-        each >= 1.0 && (each - each.round()).abs() < 0.001,
-        "four rounds more in each of 600 calls: {each}"
-    );
+    // Each of 600 calls has four rounds more.
+    dearer_calls_of_hashed(script, 2400.0, 1.0);
     assert_eq!(code_of_spin(&answer), "?");
     let remarks = at(&answer, "/explain/remarks").to_string();
     assert!(remarks.contains("several threads, of which only the main one is counted"), "{remarks}");
