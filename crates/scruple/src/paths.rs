@@ -57,13 +57,11 @@ pub fn data_file(name: &str) -> Result<PathBuf, Fault> {
 /// Opens the store for a new run, unless the user wants none.
 pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
     values::label(args.label.as_deref())?;
-    match args.no_store {
-        true => Ok(None),
-        false => match Store::open_for_runs(&store_address(args.store.as_deref())?) {
-            Ok(store) => Ok(Some(store)),
-            Err(error) => Err(Fault::avoidable(&error)),
-        },
+    if args.no_store {
+        return Ok(None);
     }
+    let opened = Store::open_for_runs(&store_address(args.store.as_deref())?);
+    opened.map(Some).map_err(|error| Fault::avoidable(&error))
 }
 
 /// Opens the store of a history, which continues from what is stored.

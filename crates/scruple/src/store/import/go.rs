@@ -155,10 +155,10 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     find_processors(&mut found);
     named.dedup();
     for name in named {
-        let (plain, _) = split_processors(name.strip_prefix("Benchmark").unwrap_or(name));
+        let whole = name.strip_prefix("Benchmark").unwrap_or(name);
+        let (plain, _) = split_processors(whole);
         // A benchmark that only runs others has no figures of its own. Without a number of processors, what looks like
         // one is a part of the name.
-        let whole = name.strip_prefix("Benchmark").unwrap_or(name);
         let below = |line: &BenchmarkLine<'_>| {
             let rests = [plain, whole].map(|name| line.name.strip_prefix(name));
             rests.into_iter().flatten().any(|rest| rest.is_empty() || rest.starts_with('/'))
