@@ -129,7 +129,8 @@ print((count() - before) / 70000)
     let text = String::from_utf8(python.expect("Python").stdout).expect("a text");
     let truth: f64 = text.trim().parse().expect("a number");
     assert!(truth > 0.0 && truth < 0.1, "{truth}");
-    let answer = place.run(["bench", "--no-store", "--quick", "--json", "--", "python3", "suite.py"]).json();
+    let words = ["bench", "--no-store", "--count-only", "--budget", "60s", "--json", "--"];
+    let answer = place.run(words.iter().chain(&["python3", "suite.py"])).json();
     let end = |at_end: usize| {
         let path = format!("/arms/0/metrics/gc.count/interval/{at_end}");
         at(&answer, &path).as_f64().unwrap_or(f64::NAN)

@@ -98,16 +98,20 @@ fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
            file = open(\"runs\", O_WRONLY | O_APPEND | O_CREAT, 0600);\n  spin(1000000);\n\
            return write(file, name, 1) != 1;\n}}\n"
     );
-    let place = Place::new();
-    build(&place, "old", &source);
-    // If both made their files at the same moment, it would be unknown which was first, and both orders would be tried.
     let later = source.replace("1000000", "1500000").replace("  int file", "  usleep(500000);\n  int file");
-    build(&place, "new", &later);
-    let answer = explain(&place, &["./old", "./new"]);
-    assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
-    assert!(!remarks(&answer).contains("only launches alone"), "{}", answer.exchange());
-    // A look at each, its call tree, and its total.
-    assert_eq!(place.read("runs").len(), 6, "{}", answer.exchange());
+    let launches = |_| {
+        let place = Place::new();
+        build(&place, "old", &source);
+        build(&place, "new", &later);
+        let answer = explain(&place, &["./old", "./new"]);
+        assert_eq!(at(&answer.json(), "/explain/repeats"), true, "{}", answer.exchange());
+        assert!(!remarks(&answer).contains("only launches alone"), "{}", answer.exchange());
+        place.read("runs").len()
+    };
+    // A look at each, its call tree, and its total. On a busy machine, both may make their files at the same moment. Then it
+    // is unknown which was first, and both orders are tried.
+    let least = (0..5).map(launches).find(|launches| *launches == 6);
+    assert!(least.is_some(), "never as few launches as are needed");
 }
 
 #[test]
