@@ -5,7 +5,7 @@
 
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::start::ServerCommand;
-use scruple_measure::load::cost::{instructions, sampled, sheet, syscalls};
+use scruple_measure::load::cost::{instructions, sampled, server_windows, syscalls, window};
 use scruple_measure::load::{Arrivals, Pace, Plan, Request, Target, WarmUp, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -52,8 +52,8 @@ fn drive() -> Result<(), String> {
     let load = |plan: &Plan| run(&target, plan, &go, &mut |_| {});
     let running = server.start(&target, Duration::from_secs(20), &go).map_err(|error| error.to_string())?;
     let tree = ProcessTree::of(running.pid())?;
-    let lengths = sheet::windows(requests, 2);
-    let sheet = sheet::weigh(&tree, &plan, &lengths, &mut |plan, _| load(plan), &mut Vec::new)
+    let lengths = window::lengths(requests, 2);
+    let sheet = server_windows::weigh(&tree, &plan, &lengths, &mut |plan, _| load(plan), &mut Vec::new)
         .map_err(|error| error.to_string())?;
     println!(
         "{} processes, {rate}/s, {connections} connections, windows {lengths:?}",

@@ -33,6 +33,12 @@ pub(crate) fn why_absent(otherwise: &str) -> &str {
     }
 }
 
+/// The number after `name:` in a text that consists of lines `name: number`.
+pub(crate) fn number_of_line(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 /// The figures of a process at one moment.
 pub(crate) struct ProcessStat(String);
 

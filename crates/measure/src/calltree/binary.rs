@@ -3,10 +3,10 @@
 use super::aliases::{self, NamesOfFile};
 use super::demangle::demangle;
 use super::fnv::Fnv;
-use super::functions_without_symbol::{StrippedFunction, ends};
 use super::initial_data::Data;
 use super::machine_code::{content, decodes, digest, folded};
 use super::merged_profiles::Side;
+use super::stripped_function::{StrippedFunction, ends};
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;

@@ -3,28 +3,10 @@
 
 use super::binary::Binaries;
 use super::merged_profiles::Side;
-use gimli::{BaseAddresses, CieOrFde, EhFrame, RunTimeEndian, UnwindSection};
-use object::{Object, ObjectSection};
+use super::stripped_function::{NamesByAddress, StrippedFunction, label, label_of_second};
 use scruple_core::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
 use std::sync::Arc;
-
-/// The names of functions by file and start address.
-pub(super) type NamesByAddress = HashMap<String, HashMap<u64, String>>;
-
-/// A function of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct StrippedFunction {
-    /// The start address.
-    pub begin: u64,
-    /// The name, if a symbol has it.
-    pub name: Option<String>,
-    /// The hash of each instruction, without the addresses that linking assigns.
-    pub code: Vec<u32>,
-    /// The addresses that instructions contain, such as the targets of calls, each with the index of its instruction.
-    pub targets: Vec<(usize, u64)>,
-}
 
 /// The smallest number of instructions by which a function is recognised wherever it is.
 const SHORT: usize = 8;
@@ -106,20 +88,6 @@ fn files(runs: &[Side]) -> SortedMap<String, SortedMap<String, SideFile>> {
         }
     }
     files
-}
-
-/// The name of a function without a symbol: its address in the first file, and in the second if that is different.
-pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
-    let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-    match now.filter(|now| *now != begin) {
-        Some(now) => format!("function at {begin:#x}, now {now:#x}, of {file} (stripped)"),
-        None => format!("function at {begin:#x} of {file} (stripped)"),
-    }
-}
-
-/// The label of a function that was not found in the first file. It must not be the label of another function.
-pub(super) fn label_of_second(begin: u64, path: &str) -> String {
-    label(begin, None, path).replace(" (stripped)", " (stripped, in B)")
 }
 
 fn named(shapes: &[Vec<StrippedFunction>; 2], paths: [&String; 2]) -> [HashMap<u64, String>; 2] {
@@ -284,24 +252,6 @@ impl<'a> FunctionPairs<'a> {
         }
         pairs
     }
-}
-
-/// The ends of functions by their start, from the unwinding table.
-pub(super) fn ends(file: &object::File) -> SortedMap<u64, u64> {
-    let mut ends = SortedMap::new();
-    let Some(section) = file.section_by_name(".eh_frame") else { return ends };
-    let data = section.data().unwrap_or_default();
-    let table = EhFrame::new(data, RunTimeEndian::Little);
-    let bases = BaseAddresses::default().set_eh_frame(section.address());
-    let mut entries = table.entries(&bases);
-    while let Ok(Some(entry)) = entries.next() {
-        if let CieOrFde::Fde(partial) = entry
-            && let Ok(entry) = partial.parse(EhFrame::cie_from_offset)
-        {
-            ends.insert(entry.initial_address(), entry.initial_address().saturating_add(entry.len()));
-        }
-    }
-    ends
 }
 
 /// The longest part of these pairs in which both numbers increase; the first ones do already.

@@ -5,6 +5,7 @@
 //! contains the target.
 
 mod heap;
+mod heap_limit;
 mod names;
 mod procedures;
 mod source;
@@ -17,7 +18,8 @@ use std::collections::{BTreeSet, HashMap};
 
 pub use heap::{ClosureTypes, Closures};
 pub(super) use names::is_of_module;
-pub use source::{SourceText, as_built, core_of};
+pub use procedures::core_of;
+pub use source::{SourceText, as_built};
 
 /// If at least this share of a function's entries comes from one other function, that function is shown as its
 /// caller.

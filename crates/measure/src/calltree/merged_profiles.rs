@@ -2,10 +2,10 @@
 
 use super::aliases::Aliases;
 use super::demangle::demangle;
-use super::functions_without_symbol::{self, NamesByAddress};
 use super::haskell::{self, ClosureTypes, SourceText};
 use super::machine_code::MachineCode;
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
+use super::stripped_function::{self, NamesByAddress};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;
@@ -122,10 +122,10 @@ impl Side {
             let known = &self.functions[function];
             let path = known.object.clone().unwrap_or_default();
             let name = match names.get(&path) {
-                None => functions_without_symbol::label(known.offset, None, &path),
+                None => stripped_function::label(known.offset, None, &path),
                 Some(names) => names.get(&known.offset).cloned().unwrap_or_else(|| match is_second {
-                    true => functions_without_symbol::label_of_second(known.offset, &path),
-                    false => functions_without_symbol::label(known.offset, None, &path),
+                    true => stripped_function::label_of_second(known.offset, &path),
+                    false => stripped_function::label(known.offset, None, &path),
                 }),
             };
             self.tree.functions[function].name = plain(&name);

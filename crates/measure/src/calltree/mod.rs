@@ -14,6 +14,7 @@ mod demangle;
 mod error;
 mod flat;
 mod fnv;
+mod folded_functions;
 mod functions_without_symbol;
 mod go_names;
 mod haskell;
@@ -29,6 +30,7 @@ mod profile;
 mod reader;
 mod session;
 mod sources;
+mod stripped_function;
 mod symbols;
 
 pub use binary::{Binaries, ExecutedInstruction};

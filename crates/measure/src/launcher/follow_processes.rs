@@ -7,7 +7,6 @@
 
 use super::foreign_tracers::Tracers;
 use super::go_processes::GoProcesses;
-use super::launcher_process::TreeWatch;
 use super::peak_memory::{BLUR, keep_peak, note_peak, own_mark};
 use super::spawn;
 use crate::launcher::{LaunchOptions, PeakMemory};
@@ -57,10 +56,11 @@ impl Follower {
         })
     }
 
-    /// Follows the tree until its first process has ended; that process is not reaped.
-    pub(super) fn until_exit(&mut self, watch: &mut TreeWatch<'_>) {
+    /// Follows the tree until its first process has ended; that process is not reaped. `enforce_limits` is called when
+    /// a wait is interrupted.
+    pub(super) fn until_exit(&mut self, mut enforce_limits: impl FnMut()) {
         loop {
-            if !wait_for_any(watch) {
+            if !wait_for_any(&mut enforce_limits) {
                 return;
             }
             // SAFETY: an all-zero siginfo is valid. WNOWAIT leaves the state to be taken below, except for the end of
@@ -203,7 +203,7 @@ fn ptrace(request: libc::c_uint, pid: libc::pid_t, data: usize) {
 }
 
 /// Blocks until some process changes its state; false if no process is left.
-fn wait_for_any(watch: &mut TreeWatch<'_>) -> bool {
+fn wait_for_any(enforce_limits: &mut impl FnMut()) -> bool {
     loop {
         // SAFETY: an all-zero siginfo is valid, and the kernel fills it in.
         let result = unsafe {
@@ -217,7 +217,7 @@ fn wait_for_any(watch: &mut TreeWatch<'_>) -> bool {
         if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return false;
         }
-        watch.enforce_limits();
+        enforce_limits();
     }
 }
 

@@ -109,7 +109,7 @@ fn set_timer(first: Option<Duration>) {
 }
 
 /// The state of a running tree with respect to its limits: it is checked whenever a wait is interrupted.
-pub(super) struct TreeWatch<'a> {
+struct TreeWatch<'a> {
     pid: libc::pid_t,
     started: Instant,
     request: &'a wire::LaunchRequest,
@@ -120,7 +120,7 @@ pub(super) struct TreeWatch<'a> {
 
 impl TreeWatch<'_> {
     /// Checks the limits, and kills or unshields the tree if one has passed.
-    pub(super) fn enforce_limits(&mut self) {
+    fn enforce_limits(&mut self) {
         let elapsed = self.started.elapsed();
         let options = &self.request.options;
         if self.ended_because.is_none() {
@@ -162,7 +162,7 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
     watch.enforce_limits();
     let mut follower = Follower::of(spawned.pid, options);
     match &mut follower {
-        Some(follower) => follower.until_exit(&mut watch),
+        Some(follower) => follower.until_exit(|| watch.enforce_limits()),
         None => spawn::wait_until_exit(spawned.pid, || watch.enforce_limits()),
     }
     let wall = spawned.started.elapsed();

@@ -4,7 +4,8 @@ use super::free_port::free_port;
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
 use scruple_measure::load::cost::{
-    instructions, process_tree::ProcessTree, sampled, sheet, start::ServerCommand, syscalls,
+    instructions, process_tree::ProcessTree, sampled, server_windows, sheet::Sheet, start::ServerCommand,
+    syscalls, window,
 };
 use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
 use std::sync::atomic::AtomicBool;
@@ -43,7 +44,7 @@ fn server(leak: usize, work: usize) -> (ServerCommand, Target) {
     (command, Target::parse(&format!("http://127.0.0.1:{port}/")).expect("a target").0)
 }
 
-fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet {
+fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> Sheet {
     let (command, target) = server(leak, work);
     let running =
         command.start(&target, Duration::from_secs(30), &AtomicBool::new(false)).expect("it starts");
@@ -51,17 +52,17 @@ fn weigh(leak: usize, work: usize, plan: &Plan, lengths: &[u64]) -> sheet::Sheet
     let go = AtomicBool::new(false);
     let mut drive =
         |plan: &Plan, at_end: &(dyn Fn() + Sync)| run_watched(&target, plan, &go, &mut |_| {}, at_end);
-    sheet::weigh(&tree, plan, lengths, &mut drive, &mut Vec::new).expect("a sheet")
+    server_windows::weigh(&tree, plan, lengths, &mut drive, &mut Vec::new).expect("a sheet")
 }
 
-fn each(sheet: &sheet::Sheet, key: &str) -> f64 {
+fn each(sheet: &Sheet, key: &str) -> f64 {
     let row = sheet.rows.iter().find(|row| row.key == key).expect("a row");
     row.cost.as_ref().expect("a cost").each.value
 }
 
 #[test]
 fn a_leak_is_found_and_its_absence_too() {
-    let lengths = sheet::windows(24_000, 2);
+    let lengths = window::lengths(24_000, 2);
     let plan = Plan { duration: Duration::from_secs(60), timeout: Duration::from_secs(10), ..small() };
     let leaky = weigh(100, 0, &plan, &lengths);
     let growth = leaky.growth.iter().find(|growth| growth.of == "anonymous").expect("a growth").per_thousand;

@@ -4,20 +4,13 @@
 //! number of bytes, calls the runtime and begins anew; what is noted is subtracted.
 
 use super::super::profile::InstructionRun;
+use super::heap_limit::{BASE, HP};
 use super::names;
 use super::procedures::Procedures;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// The register of the next free byte in the heap, and that of the runtime's variables, on x86-64.
-const HP: Register = Register::R12;
-const BASE: Register = Register::R13;
-
-/// The field of the runtime's variables that takes the number of bytes is at most this many bytes after the limit of
-/// the heap.
-const NEAR: u64 = 0x80;
 
 /// Closures of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,18 +122,6 @@ fn is_at(one: &Instruction, register: Register) -> bool {
         && one.memory_base() == register
         && one.memory_index() == Register::None
         && matches!(one.code(), Code::Mov_rm64_r64 | Code::Mov_rm64_imm32)
-}
-
-/// The distances from the runtime's variables at which code may note how many bytes it wants: `limit` is that of the
-/// heap's limit.
-pub(super) fn requests(limit: u64) -> std::ops::Range<u64> {
-    limit + 8..limit + NEAR
-}
-
-/// The distance of the heap's limit from the runtime's variables, if the instruction compares it with Hp.
-pub(super) fn limit(one: &Instruction) -> Option<u64> {
-    let compares = one.mnemonic() == Mnemonic::Cmp && one.op0_register() == HP && one.memory_base() == BASE;
-    compares.then(|| one.memory_displacement64())
 }
 
 /// The words that the header of each closure has besides its info table in programs built with `-prof`: its cost centre,

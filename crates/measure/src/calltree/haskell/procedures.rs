@@ -2,7 +2,7 @@
 
 use super::super::debug_file::{self, DwarfReader};
 use super::super::profile::InstructionRun;
-use super::heap;
+use super::heap_limit;
 use super::names;
 use super::source::{self, SourceText};
 use gimli::{AttributeValue, Dwarf, Unit};
@@ -154,8 +154,9 @@ impl Procedures {
     pub fn learn(&mut self, run: &InstructionRun) {
         let length = run.lengths.iter().map(|length| usize::from(*length)).sum();
         let Some(code) = self.code(run.offset, length).filter(|_| self.requests.is_empty()) else { return };
-        let limit = Decoder::new(64, code, DecoderOptions::NONE).iter().find_map(|one| heap::limit(&one));
-        self.requests = limit.map_or(0..0, heap::requests);
+        let limit =
+            Decoder::new(64, code, DecoderOptions::NONE).iter().find_map(|one| heap_limit::limit(&one));
+        self.requests = limit.map_or(0..0, heap_limit::requests);
     }
 
     /// Whether an address is in a stub.
@@ -225,6 +226,15 @@ impl Procedures {
         self.cores.extend(module.core.map(|core| (module.name, core)));
         Ok(())
     }
+}
+
+/// The optimised Core of a module of a program.
+pub fn core_of(program: &Path, module: &str) -> Option<String> {
+    let described = Procedures::of(program.to_str()?, &|_, _| None)?.cores.remove(module);
+    // Without debugging information the path of the source is not known.
+    let (_, module) = module.rsplit_once(':').unwrap_or(("", module));
+    let beside = |path: &str| source::core(program, &program.with_file_name(path));
+    described.or_else(|| beside(&(module.replace('.', "/") + ".hs")))
 }
 
 /// The symbols whose addresses the dynamic linker writes into a file, by place.

@@ -1,6 +1,5 @@
 //! Finds names of functions that have no symbol: in the source, or in the Core that GHC dumped.
 
-use super::procedures::Procedures;
 use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
@@ -35,15 +34,6 @@ pub(super) fn core(program: &Path, source: &Path) -> Option<String> {
     };
     let paths = [beside.as_path(), at_source.as_path()];
     paths.into_iter().filter(fits).find_map(|path| fs::read_to_string(path).ok())
-}
-
-/// The optimised Core of a module of a program.
-pub fn core_of(program: &Path, module: &str) -> Option<String> {
-    let described = Procedures::of(program.to_str()?, &|_, _| None)?.cores.remove(module);
-    // Without debugging information the path of the source is not known.
-    let (_, module) = module.rsplit_once(':').unwrap_or(("", module));
-    let beside = |path: &str| core(program, &program.with_file_name(path));
-    described.or_else(|| beside(&(module.replace('.', "/") + ".hs")))
 }
 
 /// The name that the Core gives to a numbered symbol: for `r3uO` it is `$whash` if the Core defines `$whash_r3uO`.

@@ -7,8 +7,8 @@
 
 use super::by_function::{FunctionNames, StretchCounts};
 use super::process_tree::ProcessTree;
-use super::sheet::{self, LEVEL};
 use super::start::ServerCommand;
+use super::window::{self, LEVEL};
 use crate::callgrind::ObjectFunction;
 use crate::calltree::{
     CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
@@ -87,7 +87,7 @@ pub fn weigh(
     let few = (requests / 6).max(1);
     let lives = [few, requests.max(few + 1)];
     if counter.kind == ValgrindTool::Calltree {
-        let batches = sheet::windows(requests.max(6), ROUNDS);
+        let batches = window::lengths(requests.max(6), ROUNDS);
         match life.batches(&batches, load) {
             Ok(Some(stretches)) => return positive(of(&stretches, &batches, counter.describe())),
             Ok(None) => {}

@@ -1,7 +1,7 @@
 //! How a server's memory grows with the number of its requests, and whether the growth stops.
 
 use super::process_tree::TreeMemory;
-use super::sheet::{LEVEL, Window};
+use super::window::{LEVEL, Window};
 use scruple_core::per_request::{self, Bounds};
 
 /// The growth of one measure of memory.

@@ -6,12 +6,14 @@
 
 pub mod by_function;
 pub mod collections;
+pub mod cost_row;
 pub mod instructions;
 pub mod memory_growth;
 mod patience;
 pub mod process_tree;
 mod rare_events;
 pub mod sampled;
+pub mod server_windows;
 pub mod sheet;
 pub mod sheet_input;
 pub mod start;
@@ -19,6 +21,7 @@ pub mod syscalls;
 pub mod threads;
 mod unseen_threads;
 pub mod user_and_system_time;
+pub mod window;
 
 use std::process::{Command, Stdio};
 

@@ -3,7 +3,7 @@
 use super::threads::LivingThreads;
 use crate::descendants::descendants;
 use crate::memory_map::MemoryMap;
-use crate::process_stat::ProcessStat;
+use crate::process_stat::{ProcessStat, number_of_line};
 use crate::program::Program;
 use crate::runtimes::recognise;
 use crate::thread_activity::is_at_work;
@@ -226,15 +226,9 @@ impl StatTimes {
     }
 }
 
-/// The number after `name:` in a text that consists of lines `name: number`.
-pub(super) fn number(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-    line.split_whitespace().next()?.parse().ok()
-}
-
 /// The number after `name:` in a text that consists of lines `name: number`; 0 if the name is missing.
 fn field(text: &str, name: &str) -> u64 {
-    number(text, name).unwrap_or(0)
+    number_of_line(text, name).unwrap_or(0)
 }
 
 fn ticks_per_second() -> u64 {

@@ -1,7 +1,8 @@
 //! The intervals of counts that fit a line exactly by chance. An event of rare requests, such as a leak in one of a
 //! hundred, may occur once more or once less in a window, depending on where the window begins.
 
-use super::sheet::{CostRow, Window};
+use super::cost_row::CostRow;
+use super::window::Window;
 use scruple_core::per_request::Bounds;
 use scruple_core::stats::Interval;
 use scruple_core::unit::Unit;

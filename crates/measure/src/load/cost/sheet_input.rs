@@ -1,6 +1,8 @@
 //! The counters of a watched server, in a form from which another machine can compute the sheet.
 
-use super::sheet::{OF_THREADS, Sheet, Window};
+use super::sheet::Sheet;
+use super::unseen_threads::OF_THREADS;
+use super::window::Window;
 use crate::memory_map::MemoryMap;
 use scruple_core::sample::Reading;
 use serde::{Deserialize, Serialize};

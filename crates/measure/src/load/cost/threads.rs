@@ -1,6 +1,7 @@
 //! The counts of the living threads of a process tree. When a thread ends, the kernel discards its waiting time and
 //! its switches, but not its processor time. So the processor time of ended threads shows how much is missing.
 
+use crate::process_stat::number_of_line;
 use scruple_core::sorting::SortedMap;
 use std::fs;
 use std::path::Path;
@@ -77,7 +78,7 @@ impl ThreadCounts {
         let text = |name: &str| fs::read_to_string(folder.join(name)).ok();
         let (times, status) = (text("schedstat")?, text("status")?);
         let mut times = times.split_whitespace().map_while(|word| word.parse().ok());
-        let switches = |kind: &str| super::process_tree::number(&status, &format!("{kind}_ctxt_switches"));
+        let switches = |kind: &str| number_of_line(&status, &format!("{kind}_ctxt_switches"));
         Some(ThreadCounts {
             cpu: times.next()?,
             waited: times.next()?,

@@ -1,9 +1,13 @@
 //! Determines how much of a server's processor time belongs to threads that were never seen, because they started and
 //! ended under load.
 
-use super::sheet::LEVEL;
+use super::window::LEVEL;
 use scruple_core::per_request;
 use scruple_core::unit::share;
+
+/// Metrics whose counts are lost when threads end. They are absent if threads that were never seen used too much
+/// time.
+pub(super) const OF_THREADS: [&str; 3] = ["time.wait", "switches.voluntary", "switches.involuntary"];
 
 /// The share of the processor time, and the nanoseconds, above which unseen threads used too much; both must be
 /// exceeded.

@@ -2,7 +2,8 @@
 //! divides the processor time, which it knows exactly, in this proportion. That is an estimate as long as ticks fall into
 //! requests at random.
 
-use super::sheet::{CostRow, Window};
+use super::cost_row::CostRow;
+use super::window::Window;
 use scruple_core::per_request::Bounds;
 
 /// The fewest ticks per second of processor time that a Linux kernel is built with.

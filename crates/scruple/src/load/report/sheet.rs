@@ -12,9 +12,9 @@ use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures, Pauses};
+use scruple_measure::load::cost::cost_row::CostRow;
 use scruple_measure::load::cost::memory_growth::GrowthPerRequest;
 use scruple_measure::load::cost::sampled::SampledTime;
-use scruple_measure::load::cost::sheet::CostRow;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

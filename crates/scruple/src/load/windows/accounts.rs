@@ -1,6 +1,7 @@
 //! The accounts of a server around windows of load: what its processes have used.
 
-use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
+use scruple_measure::load::cost::server_windows::ServerWindows;
+use scruple_measure::load::cost::sheet::Sheet;
 
 /// Reads the accounts of a server, on this machine or on another.
 pub trait ServerAccounts {

@@ -8,7 +8,8 @@ use crate::load::args::LoadArgs;
 use crate::load::remote_server::{RemoteAccounts, RemoteServer};
 use scruple_measure::launcher::Ending;
 use scruple_measure::load::cost::process_tree::ProcessTree;
-use scruple_measure::load::cost::sheet::{ServerWindows, Sheet};
+use scruple_measure::load::cost::server_windows::ServerWindows;
+use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
 use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
 use scruple_measure::load::{

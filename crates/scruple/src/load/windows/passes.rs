@@ -12,9 +12,10 @@ use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigur
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sampled::{self, SampledTime};
-use scruple_measure::load::cost::sheet::{self, Sheet};
+use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
+use scruple_measure::load::cost::{server_windows, window};
 use scruple_measure::load::{
     Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run,
 };
@@ -81,7 +82,7 @@ impl InstrumentPass<'_> {
         command.env.extend(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
         let (server, tree) = self.attach(&side)?;
         let mut counters = || counters(&session);
-        let lengths = sheet::windows(counted_requests(self.rate, 100_000), 2);
+        let lengths = window::lengths(counted_requests(self.rate, 100_000), 2);
         let bounded = self.counted();
         // The time is divided equally between the windows and the warm-up before them.
         let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
@@ -102,7 +103,7 @@ impl InstrumentPass<'_> {
                 }
             }
         };
-        let sheet = sheet::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
+        let sheet = server_windows::weigh(&tree, &plan, &lengths, &mut drive, &mut counters);
         drop(server);
         let mut sheet = sheet.map_err(|error| error.to_string())?;
         // The other accounts are left out, because the timing pass has read them without disturbance.

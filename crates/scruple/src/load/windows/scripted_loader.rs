@@ -6,7 +6,8 @@ use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_core::sorting::SortedMap;
 use scruple_measure::load::cost::process_tree::TreeMemory;
-use scruple_measure::load::cost::sheet::{self, Sheet};
+use scruple_measure::load::cost::sheet::Sheet;
+use scruple_measure::load::cost::window::Window;
 use scruple_measure::load::{
     self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Plan,
     RequestCounts, RequestKind, RequestTimes, RunPart,
@@ -66,7 +67,7 @@ pub struct ScriptedWindow {
 pub struct ScriptedLoader {
     script: LoadScript,
     names: Vec<String>,
-    taken: Vec<Vec<sheet::Window>>,
+    taken: Vec<Vec<Window>>,
     maps: Vec<Vec<MemoryMap>>,
 }
 
@@ -100,14 +101,14 @@ impl Loader for ScriptedLoader {
         let memory = TreeMemory { resident: entry.resident, ..TreeMemory::default() };
         let map = MemoryMap::parse(&entry.smaps).map_err(Fault::usage)?;
         self.maps[arm].push(map);
-        taken.push(sheet::Window { requests, elapsed: load.span, grown, memory });
+        taken.push(Window { requests, elapsed: load.span, grown, memory });
         Ok(Turn { load, costs: vec![costs], ended: entry.ended.clone() })
     }
 
     fn sheets(&mut self) -> Vec<Option<Result<Sheet, String>>> {
         let runtime = |name: &String| self.script.arms.get(name)?.first()?.runtime.clone();
         let mut runtimes = self.names.iter().map(runtime).collect::<Vec<_>>().into_iter();
-        let sheet = |(windows, maps): (Vec<sheet::Window>, Vec<MemoryMap>)| {
+        let sheet = |(windows, maps): (Vec<Window>, Vec<MemoryMap>)| {
             let runtime = runtimes.next().flatten();
             let keys = windows.first().map(|window| &window.grown).filter(|grown| !grown.is_empty())?;
             let known: Vec<Reading> =

@@ -9,7 +9,7 @@ use crate::render::page::{
 };
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::NoRuntimeFigures;
-use scruple_measure::load::cost::sheet::CostRow;
+use scruple_measure::load::cost::cost_row::CostRow;
 
 /// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {

@@ -1,12 +1,16 @@
 //! Windows with known costs.
 
+use super::super::process_tree::TreeMemory;
+use super::super::{cost_row, window};
 use super::*;
+use scruple_core::metric::Quality;
+use scruple_core::unit::Unit;
 
 #[test]
 fn windows_differ_and_add_up() {
-    let lengths = windows(12_000, 2);
+    let lengths = window::lengths(12_000, 2);
     assert_eq!(lengths, [1000, 3000, 2000, 2000, 1000, 3000]);
-    assert_eq!(windows(0, 0), [1, 3, 2]);
+    assert_eq!(window::lengths(0, 0), [1, 3, 2]);
 }
 
 /// On a busy machine the thread that reads the accounts may lose its core between reading the count and the
@@ -75,7 +79,7 @@ fn counters_grow_between_readings_and_absent_ones_say_why() {
     let before = [reading("a", Ok(5.0)), reading("b", Err("none here"))];
     let after = [reading("a", Ok(8.0)), reading("b", Err("none here")), reading("c", Ok(1.0))];
     assert_eq!(grown(&before, &after), [("a".to_owned(), 3.0)]);
-    assert_eq!(row(&after[1], &[], &[]).cost, Err("none here".to_owned()));
+    assert_eq!(cost_row::row(&after[1], &[], &[]).cost, Err("none here".to_owned()));
 }
 
 /// The windows of a server that needs 5 µs for each request and 1 ms per second besides, and waits 10 ns for each.
