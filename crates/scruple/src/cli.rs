@@ -1,26 +1,27 @@
-//! The command line: the verbs, and the options that several verbs share.
+//! The command line: the verbs, and what an error of the parser says.
 
 pub mod colour;
 pub mod former_names;
+pub mod shared_args;
 pub mod values;
 
 use crate::bench::args::BenchArgs;
 use crate::check::args::CheckArgs;
 use crate::command::args::RunArgs;
 use crate::compare::args::CompareArgs;
+use crate::doctor::DoctorArgs;
 use crate::explain::args::ExplainArgs;
 use crate::farm::args::UnitArgs;
 use crate::fault::Fault;
 use crate::history::args::HistoryArgs;
 use crate::inspect::args::InspectVerb;
 use crate::load::args::LoadArgs;
-use crate::render::export::ExportArgs;
 use crate::run_page::args::ReportArgs;
 use crate::show::args::ShowArgs;
 use crate::store::args::StoreVerb;
 use crate::trend::args::TrendArgs;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use colour::Colour;
 use scruple_core::harmless_text;
 use scruple_core::nearest_word::nearest;
@@ -271,47 +272,6 @@ fn is_about_empty_store_variable(error: &clap::Error) -> bool {
     about_store
         && std::env::var_os("SCRUPLE_STORE").is_some_and(|value| value.is_empty())
         && !std::env::args_os().any(is_option)
-}
-
-/// Where results are written.
-#[derive(Args, Debug)]
-#[command(next_help_heading = "Results")]
-pub struct ResultArgs {
-    /// Print JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
-    /// Files.
-    #[command(flatten)]
-    pub export: ExportArgs,
-}
-
-/// Where runs are kept.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Store")]
-pub struct StoreArgs {
-    /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true, hide_short_help = true)]
-    pub store: Option<PathBuf>,
-    /// Store nothing, even if a store is configured.
-    #[arg(long, hide_short_help = true)]
-    pub no_store: bool,
-    /// A name by which this run can be found.
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub label: Option<String>,
-}
-
-/// What this machine can measure.
-#[derive(Args, Debug)]
-pub struct DoctorArgs {
-    /// Skip the five seconds that measure how noisy the machine is now.
-    #[arg(long)]
-    pub quick: bool,
-    /// The store (default: .scruple/store.db of the project, else one for the user).
-    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
-    pub store: Option<PathBuf>,
-    /// A program to examine: shows which metrics can be measured for it, and why others cannot.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! `scruple doctor`: says what this machine can measure, what it cannot and why, how noisy it is now, and what to
 //! change.
 
-use crate::cli::DoctorArgs;
 use crate::fault::{Code, Fault};
 use crate::interruption;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::render::output;
+use clap::Args;
 use scruple_core::default_margins;
 use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
@@ -27,7 +27,7 @@ use scruple_measure::runtimes::{self, Runtime, ghc};
 use scruple_measure::streams::{Input, Output};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -37,6 +37,20 @@ const LISTEN: Duration = Duration::from_secs(5);
 
 /// The number of rounds of the program that is compared with itself. They take a few milliseconds of arithmetic.
 const ROUNDS: &str = "8000000";
+
+/// What this machine can measure.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Skip the five seconds that measure how noisy the machine is now.
+    #[arg(long)]
+    pub quick: bool,
+    /// The store (default: .scruple/store.db of the project, else one for the user).
+    #[arg(long, value_name = "STORE", env = "SCRUPLE_STORE", hide_env_values = true)]
+    pub store: Option<PathBuf>,
+    /// A program to examine: shows which metrics can be measured for it, and why others cannot.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
 
 /// Prints the findings.
 pub fn doctor(args: &DoctorArgs) -> Result<Code, Fault> {

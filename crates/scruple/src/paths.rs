@@ -1,7 +1,8 @@
 //! The paths of the project, the store, and the work folder.
 
 use crate::address::StoreAddress;
-use crate::cli::{ResultArgs, StoreArgs, values};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
+use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::store::Store;

@@ -1,6 +1,7 @@
 //! The command line of `scruple bench`.
 
-use crate::cli::{ResultArgs, StoreArgs, values};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
+use crate::cli::values;
 use crate::fault::FailingLimits;
 use clap::Args;
 use scruple_core::default_margins;

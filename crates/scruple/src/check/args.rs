@@ -1,7 +1,8 @@
 //! The command line of `scruple check`.
 
 use crate::bench::args::BenchArgs;
-use crate::cli::{ResultArgs, StoreArgs, values};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
+use crate::cli::values;
 use crate::command::args::RunArgs;
 use crate::load::args::LoadArgs;
 use crate::versions::args::BuildArgs;

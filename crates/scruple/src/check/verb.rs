@@ -6,7 +6,7 @@ use super::origins::RegressionOrigin;
 use super::report;
 use super::summary::{GateSummary, WeighedRun};
 use crate::bench;
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
 use crate::command;
 use crate::command::passes::{Deciding, Stop};
 use crate::fault::{Code, Fault};

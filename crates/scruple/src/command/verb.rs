@@ -5,7 +5,7 @@ use super::arms;
 use super::arms::Prepared;
 use super::passes::{CommandPasses, RunEffort, Stop};
 use super::shell::Shell;
-use crate::cli::ResultArgs;
+use crate::cli::shared_args::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;

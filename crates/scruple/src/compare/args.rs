@@ -1,6 +1,6 @@
 //! The command line of `scruple compare`.
 
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
 use crate::versions::args::BuildArgs;
 use clap::Args;
 

@@ -2,7 +2,7 @@
 
 use super::args::CompareArgs;
 use super::on_farm;
-use crate::cli::StoreArgs;
+use crate::cli::shared_args::StoreArgs;
 use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms;

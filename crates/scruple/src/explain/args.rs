@@ -1,6 +1,6 @@
 //! The command line of `scruple explain`.
 
-use crate::cli::ResultArgs;
+use crate::cli::shared_args::ResultArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, ValueEnum};
 use scruple_core::explain::Count;

@@ -1,6 +1,7 @@
 //! The command line of histories.
 
-use crate::cli::{StoreArgs, values};
+use crate::cli::shared_args::StoreArgs;
+use crate::cli::values;
 use crate::render::export::ExportArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};

@@ -1,6 +1,6 @@
 //! The command line of `scruple inspect`.
 
-use crate::cli::StoreArgs;
+use crate::cli::shared_args::StoreArgs;
 use crate::render::export::Export;
 use clap::{Args, Subcommand, ValueEnum};
 use scruple_measure::heap::SiteSampling;

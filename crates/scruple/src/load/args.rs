@@ -1,6 +1,6 @@
 //! The options of `scruple load`.
 
-use crate::cli::{ResultArgs, StoreArgs};
+use crate::cli::shared_args::{ResultArgs, StoreArgs};
 use crate::fault::Fault;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

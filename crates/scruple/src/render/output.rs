@@ -2,7 +2,7 @@
 
 use super::export;
 use super::{FORMATS, Report, json, limit_applies, run_on_terminal};
-use crate::cli::ResultArgs;
+use crate::cli::shared_args::ResultArgs;
 use crate::fault::{Code, Fault};
 use scruple_core::harmless_text::{for_terminal, plain_lines};
 use scruple_core::limit::Limit;

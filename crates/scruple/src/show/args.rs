@@ -1,6 +1,6 @@
 //! The command line of `scruple show`.
 
-use crate::cli::ResultArgs;
+use crate::cli::shared_args::ResultArgs;
 use clap::Args;
 use std::path::PathBuf;
 
