@@ -230,3 +230,37 @@ fn in_repositories_of_any_shape_the_commit_is_named_and_nothing_else() {
 fn repositories_of_any_shape_at_ten_times_the_number() {
     planted(800);
 }
+
+#[test]
+fn wall_time_changed_where_processor_time_did_although_a_count_changed_beside_it() {
+    let step = |at: usize, ratio: f64| (0..8).map(|i| if i < at { CPU } else { CPU * ratio }).collect();
+    let levels: Vec<f64> = step(5, 1.2);
+    let allocated: Vec<f64> = step(4, 1.06);
+    let parents: Vec<Vec<usize>> =
+        (0..8_usize).map(|version| version.checked_sub(1).into_iter().collect()).collect();
+    let mut doubtful = 0;
+    for seed in 0..20 {
+        let judged = |with_cpu: bool| {
+            let mut history = graph(&parents);
+            let mut pcg = Pcg::new(seed);
+            weigh(&mut history, "parse", "time.wall", &levels, 12, 0.2, &mut pcg);
+            if with_cpu {
+                weigh(&mut history, "parse", "time.cpu", &levels, 12, 0.01, &mut pcg);
+            }
+            count(&mut history, "parse", "malloc.bytes", &allocated);
+            find_changes(&history)
+                .series
+                .into_iter()
+                .find(|series| series.metric == "time.wall")
+                .expect("wall")
+        };
+        let [alone, beside] = [false, true].map(judged);
+        let change = |series: &Series| series.changes.first().map(|change| (change.at, change.set.clone()));
+        let (Some((at, set)), Some((at_beside, _))) = (change(&alone), change(&beside)) else { continue };
+        if set.contains(&4) && set.contains(&5) {
+            doubtful += 1;
+            assert_eq!((at, at_beside), (4, 5), "seed {seed}");
+        }
+    }
+    assert!(doubtful > 0);
+}

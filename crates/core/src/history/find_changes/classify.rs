@@ -4,7 +4,7 @@ use super::gather::{GatheredSeries, SameArtefacts};
 use super::noisy::JudgedSeries;
 use super::steps::{Cut, Steps};
 use super::version_groups::{ArtefactGroup, ArtefactGroups};
-use crate::history::{Change, ChangeForm, Graph, History};
+use crate::history::{Change, ChangeForm, Graph, History, Series};
 use crate::metric::Better;
 use crate::sorting;
 
@@ -177,24 +177,59 @@ fn accepted(history: &History, gathered: &GatheredSeries, set: &[usize]) -> Opti
         .map(|acceptance| acceptance.reason.clone())
 }
 
-/// Moves `at` of noisy changes to the version of their set at which a count of the same subject changed, since a change
-/// of the work is the more likely cause. The set itself stays.
-pub(super) fn sharpen(series: &mut [crate::history::Series]) {
-    let counts: Vec<(String, usize, f64)> = series
-        .iter()
-        .filter(|series| series.exact && !series.metric.starts_with("build."))
-        .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
-        .filter(|(_, change)| change.set.len() == 1)
-        .map(|(series, change)| (series.subject.clone(), change.at, change.ratio.ln().abs()))
-        .collect();
-    for series in series.iter_mut().filter(|series| !series.exact) {
-        for change in &mut series.changes {
-            let compatible = counts
-                .iter()
-                .filter(|(subject, at, _)| *subject == series.subject && change.set.contains(at));
-            if let Some((_, at, _)) = compatible.max_by(|a, b| a.2.total_cmp(&b.2)) {
-                change.at = *at;
-            }
-        }
+/// What may tell at which version of its set a noisy change came.
+struct Hint<'a> {
+    subject: &'a str,
+    metric: &'a str,
+    at: usize,
+    step: f64,
+}
+
+/// The changes of these series that one version certainly caused.
+fn hints<'a>(series: impl Iterator<Item = &'a Series>) -> Vec<Hint<'a>> {
+    let certain = |series: &'a Series| {
+        let alone = series.changes.iter().filter(|change| change.set.len() == 1);
+        alone.map(move |change| Hint {
+            subject: &series.subject,
+            metric: &series.metric,
+            at: change.at,
+            step: change.ratio.ln(),
+        })
+    };
+    series.flat_map(certain).collect()
+}
+
+/// The version of the largest of these changes.
+fn largest<'a>(hints: impl Iterator<Item = &'a Hint<'a>>) -> Option<usize> {
+    hints.max_by(|one, other| one.step.abs().total_cmp(&other.step.abs())).map(|hint| hint.at)
+}
+
+/// Moves `at` of noisy changes to the version of their set at which another metric of the same subject changed. The set
+/// itself stays. A related metric that changed in the same direction, such as processor time beside wall time, tells most
+/// about the cause; else a change of the work does, which a count shows.
+pub(super) fn sharpen(series: &mut [Series]) {
+    let found: Vec<Vec<Option<usize>>> = {
+        let related = hints(series.iter().filter(|series| !series.exact));
+        let counts =
+            hints(series.iter().filter(|series| series.exact && !series.metric.starts_with("build.")));
+        let family = |metric: &str| metric.split('.').next().unwrap_or_default().to_owned();
+        let better = |series: &Series, change: &Change| {
+            let inside = |hint: &&Hint<'_>| hint.subject == series.subject && change.set.contains(&hint.at);
+            let alike = |hint: &&Hint<'_>| {
+                family(hint.metric) == family(&series.metric)
+                    && (hint.step > 0.0) == (change.ratio.ln() > 0.0)
+            };
+            largest(related.iter().filter(inside).filter(alike))
+                .or_else(|| largest(counts.iter().filter(inside)))
+        };
+        let of_series = |series: &Series| match series.exact {
+            true => vec![None; series.changes.len()],
+            false => series.changes.iter().map(|change| better(series, change)).collect(),
+        };
+        series.iter().map(of_series).collect()
+    };
+    let changes = series.iter_mut().flat_map(|series| &mut series.changes);
+    for (change, found) in changes.zip(found.into_iter().flatten()) {
+        change.at = found.unwrap_or(change.at);
     }
 }
