@@ -9,7 +9,7 @@ use crate::render::{Report, effect_text, title, verdict_words};
 use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::Estimate;
-use scruple_core::judge::limits::Kept;
+use scruple_core::judge::limits::{Checked, Kept};
 use scruple_core::limit::Limit;
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
@@ -103,7 +103,7 @@ impl GateSummary {
             let report = Report::of(&one.run, &[], &one.limits);
             let found = gate::findings(&one.run, &report.judged, rules);
             rows.extend(found.into_iter().filter_map(|finding| row(&report, finding)));
-            limits.extend(report.checked.iter().map(|checked| {
+            limits.extend(checked_by_gate(&report).map(|checked| {
                 let (kept, accepted) = gate::of_limit(&one.run, checked, &one.limits, rules);
                 CheckedLimit {
                     text: checked.limit.clone(),
@@ -172,6 +172,15 @@ impl GateSummary {
     pub fn rows_of(&self, outcome: GateOutcome, gates: bool) -> impl Iterator<Item = &FoundRow> {
         self.rows.iter().filter(move |row| row.finding.outcome == outcome && row.finding.gates == gates)
     }
+}
+
+/// The limits as a gate checks them: not on the reference, which a change cannot mend, unless a limit names only it.
+fn checked_by_gate<'r>(report: &'r Report<'_>) -> impl Iterator<Item = &'r Checked> {
+    let is_reference = |arm: &str| report.judged.iter().any(|one| one.reference == arm);
+    report.checked.iter().filter(move |checked| {
+        let mut alike = report.checked.iter().filter(|other| other.limit == checked.limit);
+        !is_reference(&checked.arm) || alike.all(|other| is_reference(&other.arm))
+    })
 }
 
 /// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.

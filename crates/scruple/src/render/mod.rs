@@ -150,10 +150,12 @@ impl<'a> Report<'a> {
             let metric = metric_of(self.run, key);
             let relative = limit.bound.is_relative() && limit.against.is_none();
             let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(limit, arm)).collect();
-            // Relative limits do not apply to a reference. A reference from an earlier run is not judged at all.
-            let exempt = |arm: &Arm| reference(arm) && several && (relative || !self.side_by_side);
-            // If a relative limit applies to references only, its outcome is unknown, and it does not count as kept.
-            let only_exempt = relative && arms.iter().all(|arm| exempt(arm));
+            // Relative limits do not apply to a reference. A reference from an earlier run and the earlier version of a
+            // subject are not judged at all: what exceeds a limit there may be what the later version mends.
+            let earlier = |arm: &Arm| arm.version.is_some() || !self.side_by_side;
+            let exempt = |arm: &Arm| reference(arm) && several && (relative || earlier(arm));
+            // A limit that names references only is checked, so that it does not count as kept.
+            let only_exempt = arms.iter().all(|arm| exempt(arm));
             for arm in arms.into_iter().filter(|arm| only_exempt || !exempt(arm)) {
                 let with_case = self.against_case(limit, arm);
                 let judged = match limit.against {

@@ -223,6 +223,17 @@ fn a_limit_decides_beside_the_metrics() {
 }
 
 #[test]
+fn a_change_that_returns_below_a_limit_passes() {
+    let place = Place::new();
+    let gate = |limit: &str| {
+        let answer = scripted(&place, bytes(arm(1.0, 1), 5000.0), arm(1.0, 2), &["--limit", limit]);
+        (answer.code, answer.stdout.contains("exceeded by ‘old’"))
+    };
+    assert_eq!(gate("malloc.bytes<4.5kB"), (0, false));
+    assert_eq!(gate("old:malloc.bytes<4.5kB"), (1, true));
+}
+
+#[test]
 fn every_file_names_the_regression_and_nothing_of_a_name_is_markup() {
     let place = Place::new();
     let name = "a<b>|`c` --> @someone";
