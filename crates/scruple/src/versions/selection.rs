@@ -161,7 +161,8 @@ fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedV
         commit: (*commit).to_owned(),
         parents: parents.split_whitespace().map(str::to_owned).collect(),
         follows: Vec::new(),
-        title: shortened(title, LONG_TITLE),
+        // The title of a message with lines of Windows, when git quotes it in the title of a revert, contains one.
+        title: shortened(&title.replace('\r', ""), LONG_TITLE),
         author: (*author).to_owned(),
         time: time.parse::<i64>().unwrap_or(0) * 1000,
         tags: tags.get(*commit).cloned().unwrap_or_default(),
@@ -191,4 +192,16 @@ fn tags(source: &Source) -> Result<HashMap<String, Vec<String>>, Fault> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_has_no_carriage_return() {
+        let line = "c\0\0t\00\0Ann\0Revert \"Less work\r\"\0";
+        let title = selected(line, &HashMap::new()).expect("a version").version.title;
+        assert_eq!(title, "Revert \"Less work\"");
+    }
 }

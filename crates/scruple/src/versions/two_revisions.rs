@@ -131,7 +131,8 @@ pub fn choose(
     match revisions.other {
         Some(_) => remarks.extend(source.remarks.clone()),
         None => {
-            remarks.extend(untracked::remark(&source, &builder.cache, &revisions.written)?);
+            let artefacts = &builder.recipe().recipe().artefacts;
+            remarks.extend(untracked::remark(&source, &builder.cache, artefacts, &revisions.written)?);
             remarks.extend(changed_submodules(&source));
         }
     }

@@ -8,18 +8,23 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns a remark about untracked files. Files that Scruple writes deserve none: those of this command, which are
-/// `written` or its redirected output, and those of earlier commands, which the folder of builds remembers.
+/// Returns a remark about untracked files. Artefacts deserve none, because the build makes them. Neither do files that
+/// Scruple writes: those of this command, which are `written` or its redirected output, and those of earlier commands,
+/// which the folder of builds remembers.
 pub(super) fn remark(
     source: &Source,
     cache: &Cache,
+    artefacts: &[String],
     written: &[PathBuf],
 ) -> Result<Option<(&'static str, String)>, Fault> {
     let results = remembered_results(source, cache, written)?;
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
-    let names: Vec<&str> =
-        answer.split('\0').filter(|name| !name.is_empty() && !results.contains(*name)).collect();
+    let artefacts: Vec<&Path> =
+        artefacts.iter().map(Path::new).map(|path| path.strip_prefix(".").unwrap_or(path)).collect();
+    let is_artefact = |name: &str| artefacts.iter().any(|artefact| Path::new(name).starts_with(artefact));
+    let untracked = answer.split('\0').filter(|name| !name.is_empty());
+    let names: Vec<&str> = untracked.filter(|name| !results.contains(*name) && !is_artefact(name)).collect();
     let Some(first) = names.first().map(|name| plain(name)) else { return Ok(None) };
     let (more, are, they) = match names.len() {
         1 => (String::new(), "is", "it"),

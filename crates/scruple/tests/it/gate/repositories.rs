@@ -76,6 +76,8 @@ fn nobody_is_advised_to_commit_the_files_that_scruple_writes() {
         let words = ["check", "--repo", "repo", "--base", "HEAD~1", "-r", "3", "--gate", "malloc"];
         place.command(words.iter().chain(results).chain(&BUILD).chain(&["--", "./app"]))
     };
+    // A build in the working tree leaves its artefact there.
+    repository.write("app", "a program");
     // Each check finds what the checks before it have written.
     for results in [
         ["--store", "repo/kept.db", "--export", "repo/check.md"],
