@@ -4,6 +4,7 @@
 use super::COLOURS;
 use super::matrix::verdict_in_words;
 use super::what;
+use crate::render::chart::thin;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartPoint, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, LayerShape, Plot,
@@ -175,6 +176,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
         .iter()
         .map(|row| format!("{}: {} readings, {} {}", row.name, row.dots.len(), row.figure, row.interval_text))
         .collect();
+    let thinned = rows.iter().any(|row| thin::is_long(row.dots.len()));
     let mut note =
         "A dot is a reading, the first at the top, the last at the bottom; below them the median and its interval.".to_owned();
     if apart > 0 {
@@ -182,7 +184,7 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
     }
     Chart {
         name: slug(&format!("{}-readings", what(key))),
-        title: "Every reading".to_owned(),
+        title: if thinned { "Readings" } else { "Every reading" }.to_owned(),
         note,
         label: label.join("; "),
         drawn: Drawn::Rows(RowChart { axis: axis(key, sides), shade: None, zero: None, rows }),

@@ -11,6 +11,7 @@ pub mod plot;
 pub mod rows;
 pub mod scale;
 pub mod small;
+pub(crate) mod thin;
 
 use super::page::{Chart, Drawn};
 use maud::{Markup, PreEscaped, html};
@@ -62,6 +63,9 @@ pub(crate) fn picture<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> String
             rect class="paper" width="100%" height="100%" {}
             @for (chart, top, tall, body) in drawn {
                 text class="title" x="16" y=(top + 24.0) { (chart.title) }
+                @if let Some(note) = thin::note(chart) {
+                    text x=(WIDTH - 16) y=(top + 24.0) text-anchor="end" { (note) }
+                }
                 svg x="16" y=(top + HEAD) width=(WIDTH - 32) height=(tall + 8.0) overflow="visible" { (body) }
             }
         }

@@ -5,6 +5,7 @@ use super::frame::{
 };
 use super::rows::tone;
 use super::scale::{Ruler, window};
+use super::thin;
 use crate::render::page::{AxisLabel, AxisScale, ChartEvent, ChartPoint, Layer, LayerShape, Plot};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
@@ -306,7 +307,13 @@ fn stretched(
         let y = |value: f64| (1.0 - frame.y.place(value).clamp(-0.02, 1.02)) * height;
         (frame.x.place(point.x) * WIDTH, y(point.y), y(point.low.unwrap_or(point.y)))
     };
-    let paths = layer.pieces.iter().map(|piece| path(&piece.iter().map(place).collect::<Vec<_>>()));
+    let paths = layer.pieces.iter().map(|piece| match thin::is_thinned(layer.shape) {
+        true => {
+            let values: Vec<f64> = piece.iter().map(|point| point.y).collect();
+            path(&thin::drawn(&values).into_iter().map(|i| place(&piece[i])).collect::<Vec<_>>())
+        }
+        false => path(&piece.iter().map(place).collect::<Vec<_>>()),
+    });
     let dash = if kind == "curve" { dash(layer.arm) } else { "none" };
     html! {
         svg x="0" y=(pixels(frame.top)) width="100%" height=(pixels(height)) viewBox={ "0 0 " (WIDTH) " " (height) } preserveAspectRatio="none" overflow="visible" {

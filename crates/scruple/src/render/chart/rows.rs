@@ -3,9 +3,10 @@
 use super::frame;
 use super::frame::{OffScale, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
+use super::thin;
 use crate::render::page::AxisScale;
 use crate::render::page::typeset::typeset;
-use crate::render::page::{ChartRow, RowChart, Tone};
+use crate::render::page::{ChartRow, Dot, RowChart, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 
@@ -169,15 +170,13 @@ fn dots(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> M
     let y = |index: usize| 7.0 + (HIGH - 28.0) * index as f64 / last;
     let many = row.dots.len() > MANY;
     let title = |block: u32, value: f64| format!("block {}: {}", block + 1, text(rows, value));
-    let shown = row.dots.iter().enumerate().filter(|(_, dot)| ruler.shows(dot.value));
-    let beyond_dots: Vec<_> = row
-        .dots
-        .iter()
-        .enumerate()
-        .filter_map(|(i, dot)| Some((i, dot, OffScale::along(ruler, dot.value)?)))
-        .collect();
+    let values: Vec<f64> = row.dots.iter().map(|dot| dot.value).collect();
+    let drawn: Vec<(usize, &Dot)> = thin::drawn(&values).into_iter().map(|i| (i, &row.dots[i])).collect();
+    let shown = drawn.iter().filter(|(_, dot)| ruler.shows(dot.value));
+    let beyond_dots =
+        drawn.iter().filter_map(|(i, dot)| Some((*i, *dot, OffScale::along(ruler, dot.value)?)));
     let far = |off_scale: OffScale| {
-        beyond_dots.iter().filter(move |(.., other)| *other == off_scale).map(|(_, dot, _)| dot.value)
+        values.iter().copied().filter(move |value| OffScale::along(ruler, *value) == Some(off_scale))
     };
     let (above, below) = (far(OffScale::Right), far(OffScale::Left));
     let (most, least) =
@@ -185,16 +184,16 @@ fn dots(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> M
     html! {
         g class={ "dots " (class(row.arm)) @if many { " many" } } {
             @for (index, dot) in shown {
-                circle class=[dot.apart.then_some("apart")] cx=(percent(ruler.place(dot.value))) cy=(pixels(y(index))) r=(if many { "1.6" } else { "3" }) {
+                circle class=[dot.apart.then_some("apart")] cx=(percent(ruler.place(dot.value))) cy=(pixels(y(*index))) r=(if many { "1.6" } else { "3" }) {
                     @if tooltips {
                         title { (title(dot.block, dot.value)) @if dot.apart { ", disturbed: does not count" } }
                     }
                 }
             }
         }
-        @for (index, dot, off_scale) in &beyond_dots {
-            @let x = if *off_scale == OffScale::Right { "100%" } else { "0" };
-            (beyond(x, y(*index), *off_scale, row.arm, Some(&title(dot.block, dot.value))))
+        @for (index, dot, off_scale) in beyond_dots {
+            @let x = if off_scale == OffScale::Right { "100%" } else { "0" };
+            (beyond(x, y(index), off_scale, row.arm, Some(&title(dot.block, dot.value))))
         }
         @if above.clone().count() > 0 {
             text.tick x="99.5%" y=(pixels(HIGH + BEYOND - 5.0)) text-anchor="end" { (above.count()) " beyond, up to " (text(rows, most)) }

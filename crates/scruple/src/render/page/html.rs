@@ -2,7 +2,7 @@
 
 use super::typeset::typeset;
 use super::{Cell, ColumnHeading, Fold, Page, Section, SectionPart, Span, Table, Tone};
-use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone};
+use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone, thin};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -101,6 +101,7 @@ fn chart_of(one: &super::Chart, tooltips: bool) -> Markup {
             figcaption {
                 h3 { (one.title) }
                 @if !one.note.is_empty() { p.note { (typeset(&one.note)) } }
+                @if let Some(note) = thin::note(one) { p.note { (typeset(&note)) } }
                 (legend(one))
             }
             (chart::draw(one, tooltips))
