@@ -86,7 +86,8 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     if !without_work.is_empty() {
         let names = list_names(without_work.iter().map(String::as_str));
         let text = format!(
-            "the work of {names} is left out, because rates of several threads do not show what one iteration does"
+            "the work of {names} is left out, because rates of several threads do not show what one iteration does; \
+             the rates are kept as they are"
         );
         imported.remark("work-left-out", text);
     }
@@ -149,8 +150,9 @@ fn arm(
     if let Some(allocations) = iterations[0].allocs_per_iter {
         add(&mut arm, "alloc.objects", Quality::Near, "the benchmark’s memory manager", vec![allocations])?;
     }
-    if parts.threads.is_none() {
-        work(&mut arm, name, iterations[0])?;
+    match parts.threads {
+        None => work(&mut arm, name, iterations[0])?,
+        Some(_) => rates(&mut arm, &iterations)?,
     }
     own_counters(&mut arm, &iterations)?;
     Ok(arm)
@@ -201,10 +203,33 @@ fn own_counters(arm: &mut Arm, rows: &[&GoogleBenchmark]) -> Result<(), ImportEr
     for name in names {
         let readings: Vec<f64> = rows.iter().filter_map(|row| row.others.get(name)?.as_f64()).collect();
         if readings.len() == rows.len() {
-            add_own(arm, &own_key("google", name), Unit::Count, "counter of the benchmark", readings)?;
+            add_own(arm, &own_key("google", name), counter_unit(name), "counter of the benchmark", readings)?;
         }
     }
     Ok(())
+}
+
+/// Adds the rates of a benchmark with several threads as they are, because the work of one iteration is not known.
+fn rates(arm: &mut Arm, rows: &[&GoogleBenchmark]) -> Result<(), ImportError> {
+    type Rate = fn(&GoogleBenchmark) -> Option<f64>;
+    let rates: [(&str, Rate); 2] =
+        [("bytes_per_second", |row| row.bytes_per_second), ("items_per_second", |row| row.items_per_second)];
+    for (name, of) in rates {
+        let readings: Option<Vec<f64>> = rows.iter().map(|row| of(row)).collect();
+        if let Some(readings) = readings {
+            add_own(arm, &own_key("google", name), counter_unit(name), "rate of all threads", readings)?;
+        }
+    }
+    Ok(())
+}
+
+/// The unit of a counter. The file does not say which ones are rates, so that only names do.
+fn counter_unit(name: &str) -> Unit {
+    let ends = ["_per_second", "_per_sec", "_per_s", "PerSecond", "/second", "/sec", "/s"];
+    match ends.into_iter().find_map(|end| name.strip_suffix(end)) {
+        Some(what) => Unit::Other(format!("{}/s", clean(what)).into()),
+        None => Unit::Count,
+    }
 }
 
 /// The parts of a name: `BM_Sort/1024/order:2/real_time/threads:4` has the path `BM_Sort`, the parameters n=1024, order=2
@@ -288,5 +313,19 @@ mod tests {
         assert_eq!((work(0), work(1)), (Some(vec![2.0]), None));
         assert_eq!(imported.warnings.len(), 1);
         assert!(imported.warnings[0].text.contains("‘B (threads=2)’"), "{}", imported.warnings[0].text);
+        let rate = imported.arms[1].sample("google.items_per_second").expect("the rate itself");
+        assert_eq!((rate.readings.as_slice(), rate.unit.name()), (&[1e9][..], "items/s"));
+    }
+
+    #[test]
+    fn a_counter_whose_name_is_a_rate_is_one_and_more_of_it_is_better() {
+        let counters = "\"frames_per_second\": 3e6, \"hits/s\": 5, \"hits\": 7";
+        let row = format!("{{\"name\": \"A\", \"real_time\": 2, \"cpu_time\": 2, {counters}}}");
+        let imported = read(&format!("{{\"benchmarks\": [{row}]}}")).expect("readable");
+        let unit = |key: &str| imported.arms[0].sample(key).expect("a counter").unit.clone();
+        assert_eq!(unit("google.frames_per_second").name(), "frames/s");
+        let rates =
+            ["google.frames_per_second", "google.hits_s", "google.hits"].map(|key| unit(key).is_rate());
+        assert_eq!(rates, [true, true, false]);
     }
 }
