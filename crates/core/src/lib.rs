@@ -23,6 +23,7 @@ pub mod metric;
 pub mod nearest_word;
 pub mod number_map;
 pub mod per_request;
+pub mod plural;
 pub mod protocol;
 pub mod provenance;
 pub mod run;

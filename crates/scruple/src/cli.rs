@@ -171,6 +171,13 @@ fn former_option(error: &clap::Error) -> Option<String> {
     former_names::of_option(words.iter().map(String::as_str), option)
 }
 
+/// The option that a word of another verb or tool stands for.
+fn expected_option(error: &clap::Error) -> Option<&'static str> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
+    former_names::expected(words.iter().map(String::as_str), option)
+}
+
 /// Replaces line ends in the words that an error of the parser quotes.
 fn in_one_line(mut error: clap::Error) -> clap::Error {
     let words = error.context().filter_map(|(kind, value)| match value {
@@ -199,6 +206,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument if text_of(ContextKind::InvalidArg).is_some_and(is_extra_store) => {
             let word = text_of(ContextKind::InvalidArg).unwrap_or_default();
             Some(format!("‘--store {}’ names a store", harmless_text::plain(word)))
+        }
+        ErrorKind::UnknownArgument if expected_option(&error).is_some() => {
+            expected_option(&error).map(|option| format!("‘{option}’ does this here"))
         }
         // The parser names only the first character and would pass the number to the command.
         ErrorKind::UnknownArgument
@@ -231,6 +241,7 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
     };
     if let Some(advice) = advice {
         error.remove(ContextKind::SuggestedSubcommand);
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error

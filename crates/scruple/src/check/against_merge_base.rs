@@ -69,6 +69,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let mut context = SummaryContext {
         labels: Some(built.labels.clone()),
         name: args.store.label.clone(),
+        launches_given: args.runs.is_some(),
         ..SummaryContext::default()
     };
     // An absolute limit may be exceeded although both revisions have the same build. Limits on metrics that a suite brings

@@ -4,6 +4,7 @@ use super::summary::{FoundRow, GateSummary};
 use crate::render::title;
 use scruple_core::gate::{Finding, GateOutcome};
 use scruple_core::judge::limits::Kept;
+use scruple_core::plural::counted;
 use scruple_core::run::Run;
 use scruple_core::sorting;
 use scruple_core::subject::Role;
@@ -89,9 +90,9 @@ pub fn environment(run: &Run) -> String {
         .map(|sample| sample.readings.len())
         .min()
         .unwrap_or(0);
-    let (of, s) = (&run.provenance, if blocks == 1 { "" } else { "s" });
+    let (of, readings) = (&run.provenance, counted(blocks, "reading"));
     format!(
-        "{} · {blocks} reading{s} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
+        "{} · {readings} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
         of.machine_class, run.seed, of.load, of.kernel, run.id
     )
 }

@@ -164,7 +164,11 @@ impl GateSummary {
             repeat: shell_words::join(repeat),
             runs: weighed.iter().map(|one| one.run.id.clone()).collect(),
             name: context.name.unwrap_or_else(|| "default".to_owned()),
-            longer: if of_load { "A longer load, with -d," } else { "A larger --budget" },
+            longer: match (of_load, context.launches_given) {
+                (true, _) => "A longer load, with -d,",
+                (false, true) => "More launches, with a larger -r,",
+                (false, false) => "A larger --budget",
+            },
         }
     }
 

@@ -52,7 +52,9 @@ fn commands(mut of: OfCommands) -> Result<Code, Fault> {
     let taken = command::verb::take(&of.run)?;
     let fault = why_stopped(taken.result, &taken.writer.fault);
     let weighed = WeighedRun { run: taken.run, limits: taken.limits, fault };
-    conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.run.store), &of.run.results)
+    let launches_given = of.run.sampling.runs.is_some();
+    let context = SummaryContext { launches_given, ..SummaryContext::named(&of.run.store) };
+    conclude(&[weighed], &rules(of.gate.gate), context, &of.run.results)
 }
 
 fn suites(mut of: OfSuites) -> Result<Code, Fault> {
@@ -117,6 +119,8 @@ pub struct SummaryContext {
     pub not_measured: Option<String>,
     /// The functions that regressions come from.
     pub origins: Vec<RegressionOrigin>,
+    /// Whether the command line gave the number of launches.
+    pub launches_given: bool,
 }
 
 impl SummaryContext {

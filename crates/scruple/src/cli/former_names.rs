@@ -39,6 +39,23 @@ const OPTIONS: [(&str, &str, &str); 22] = [
     ("check load", "--warm-up", "--warmup"),
 ];
 
+/// Words that users expect, since another verb or another tool has them: the command, the word, and the option.
+const EXPECTED: [(&str, &str, &str); 6] = [
+    ("check", "--against", "--base"),
+    ("check", "--baseline", "--base"),
+    ("check", "--threshold", "--margin"),
+    ("compare", "--against", "--base"),
+    ("compare", "--baseline", "--base"),
+    ("compare", "--threshold", "--margin"),
+];
+
+/// Returns the option that a user probably meant, if these words (those after the program) name a command that has no
+/// option of this name.
+pub fn expected<'a>(words: impl Iterator<Item = &'a str>, option: &str) -> Option<&'static str> {
+    let verb = verb_of(words);
+    EXPECTED.iter().find(|(of, word, _)| *of == verb && *word == option).map(|(_, _, present)| *present)
+}
+
 /// Returns the sentence that names the present command, if the first word after the program is a former name.
 pub fn of_command(word: &str) -> Option<String> {
     let (old, new) = COMMANDS.iter().find(|(old, _)| *old == word)?;

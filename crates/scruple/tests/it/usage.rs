@@ -16,6 +16,21 @@ fn refusal(words: &[&str]) -> String {
 }
 
 #[test]
+fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
+    let place = Place::new();
+    for (verb, word, option) in [
+        ("check", "--against", "--base"),
+        ("compare", "--baseline", "--base"),
+        ("check", "--threshold", "--margin"),
+    ] {
+        let answer = place.run([verb, word, "main"]);
+        assert_eq!(answer.code, 2);
+        assert!(answer.stderr.contains(&format!("‘{option}’ does this here")), "{}", answer.exchange());
+        assert!(!answer.stderr.contains("similar argument"), "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn a_number_that_is_not_possible_is_answered_with_what_to_write() {
     for words in [&["-r", "-3", "true"][..], &["--budget", "-3s", "true"], &["--budget", "-.5s", "true"]] {
         let text = refusal(words);

@@ -1,6 +1,7 @@
 //! `scruple check`: what decides, its exit codes, and the files it writes.
 
 mod jobs;
+mod limits;
 mod repositories;
 
 use crate::fake::fake;
@@ -213,24 +214,6 @@ fn every_case_of_a_large_suite_is_counted_where_counts_decide() {
     let answer = place.run(words);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(answer.stdout.contains("1 regression, 120 not worse"), "{}", answer.exchange());
-}
-
-#[test]
-fn a_limit_decides_beside_the_metrics() {
-    let place = Place::new();
-    let gate = |limit: &str| scripted(&place, arm(1.0, 1), arm(1.1, 2), &["--limit", limit]).code;
-    assert_eq!(["time.cpu<+3%", "time.cpu<+30%", "malloc.bytes<4kB"].map(gate), [1, 0, 1]);
-}
-
-#[test]
-fn a_change_that_returns_below_a_limit_passes() {
-    let place = Place::new();
-    let gate = |limit: &str| {
-        let answer = scripted(&place, bytes(arm(1.0, 1), 5000.0), arm(1.0, 2), &["--limit", limit]);
-        (answer.code, answer.stdout.contains("exceeded by ‘old’"))
-    };
-    assert_eq!(gate("malloc.bytes<4.5kB"), (0, false));
-    assert_eq!(gate("old:malloc.bytes<4.5kB"), (1, true));
 }
 
 #[test]

@@ -1,0 +1,38 @@
+//! `scruple check` with limits, and what it advises where it cannot tell.
+
+use super::{bytes, scripted};
+use crate::scripted_readings::{arm, noisy_arm};
+use crate::support::Place;
+
+#[test]
+fn a_limit_decides_beside_the_metrics() {
+    let place = Place::new();
+    let gate = |limit: &str| scripted(&place, arm(1.0, 1), arm(1.1, 2), &["--limit", limit]).code;
+    assert_eq!(["time.cpu<+3%", "time.cpu<+30%", "malloc.bytes<4kB"].map(gate), [1, 0, 1]);
+}
+
+#[test]
+fn a_gate_that_cannot_tell_names_the_option_that_was_given() {
+    let place = Place::new();
+    let noisy = |seed| noisy_arm(1.0, seed, 0.3);
+    place.script(&[("old", noisy(5)), ("new", noisy(6))]);
+    let words = "check run --scripted script.json --no-store -n old -n new --gate time.cpu";
+    let given = |more: &[&str]| {
+        let answer = place.run(words.split(' ').chain(more.iter().copied()).chain(["true", "true new"]));
+        assert_eq!(answer.code, 3, "{}", answer.exchange());
+        answer.unwrapped()
+    };
+    assert!(given(&["-r", "26"]).contains("More launches, with a larger -r, may decide."));
+    assert!(given(&["--budget", "1s", "-M", "20"]).contains("A larger --budget may decide."));
+}
+
+#[test]
+fn a_change_that_returns_below_a_limit_passes() {
+    let place = Place::new();
+    let gate = |limit: &str| {
+        let answer = scripted(&place, bytes(arm(1.0, 1), 5000.0), arm(1.0, 2), &["--limit", limit]);
+        (answer.code, answer.stdout.contains("exceeded by ‘old’"))
+    };
+    assert_eq!(gate("malloc.bytes<4.5kB"), (0, false));
+    assert_eq!(gate("old:malloc.bytes<4.5kB"), (1, true));
+}
