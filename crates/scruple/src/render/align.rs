@@ -26,12 +26,15 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 
 /// Pads or truncates the name of an arm. Its version stays, because arms may differ by nothing else.
 pub(crate) fn fit_name(name: &str, columns: usize) -> String {
-    let version = name.rfind(" @").map_or("", |at| &name[at..]);
-    let room = columns.saturating_sub(version.width());
-    if name.width() <= columns || version.is_empty() || room < LEAST_SUBJECT {
-        return fit(name, columns);
+    let at = name.rfind(" @").unwrap_or(name.len());
+    let (subject, whole) = name.split_at(at);
+    // The commit in parentheses after the name of a version is the first part that may be left out.
+    let short = whole.split(" (").next().unwrap_or_default();
+    let fits = |version: &&str| columns.saturating_sub(version.width()) >= LEAST_SUBJECT;
+    match [whole, short].into_iter().filter(|version| !version.is_empty()).find(fits) {
+        Some(version) if name.width() > columns => fit(subject, columns - version.width()) + version,
+        _ => fit(name, columns),
     }
-    fit(&name[..name.len() - version.len()], room) + version
 }
 
 /// Pads or truncates the names of arms that stand in one table. Names that would look the same keep what

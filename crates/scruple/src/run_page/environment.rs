@@ -2,6 +2,7 @@
 
 use crate::render::Report;
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, harmless_sentence};
+use scruple_core::plural::counted;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};
@@ -67,17 +68,14 @@ pub fn differences(report: &Report<'_>) -> Option<Section> {
 
 /// Returns all known facts about an environment, each with its name.
 fn facts(place: &Provenance) -> Vec<(String, String)> {
-    let cores = if place.cores == 1 { "core" } else { "cores" };
+    let known = |number: u64, text: String| (number > 0).then_some(text);
+    let machine = [
+        (!place.cpu.is_empty()).then(|| place.cpu.clone()),
+        known(u64::from(place.cores), counted(place.cores, "core")),
+        known(place.memory, quantity(place.memory as f64, &Unit::Bytes)),
+    ];
     let mut facts = vec![
-        (
-            "Machine".to_owned(),
-            format!(
-                "{}, {} {cores}, {}",
-                place.cpu,
-                place.cores,
-                quantity(place.memory as f64, &Unit::Bytes)
-            ),
-        ),
+        ("Machine".to_owned(), machine.into_iter().flatten().collect::<Vec<String>>().join(", ")),
         ("System".to_owned(), format!("{}, kernel {}", place.os, place.kernel)),
     ];
     let or = |known: &Option<String>, else_: &str| known.clone().unwrap_or_else(|| else_.to_owned());
@@ -95,7 +93,12 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
         facts.push(("Commit".to_owned(), format!("{commit}{dirty}")));
     }
     facts.push(("Folder".to_owned(), place.folder.clone()));
-    facts.extend(place.environment.iter().map(|(name, value)| (format!("Variable {name}"), value.clone())));
+    // Other tools record facts of their own here, such as the host, instead of variables of the environment.
+    let named = |name: &str| match place.tool {
+        Some(_) => name.to_owned(),
+        None => format!("Variable {name}"),
+    };
+    facts.extend(place.environment.iter().map(|(name, value)| (named(name), value.clone())));
     facts
         .extend(place.toolchains.iter().map(|(name, version)| (format!("Compiler {name}"), version.clone())));
     let file = |kind: &str, path: &str, digest: &str| {
@@ -104,7 +107,7 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
     facts.extend(place.libraries.iter().map(|(path, digest)| file("Library", path, digest)));
     facts.extend(place.programs.iter().map(|(path, digest)| file("Program", path, digest)));
     // An imported run contains hardly any facts about its machine.
-    facts.retain(|(_, text)| !text.is_empty() && text != ", 0 cores, 0 B" && text != ", kernel ");
+    facts.retain(|(_, text)| !text.is_empty() && text != ", kernel ");
     facts
 }
 

@@ -200,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_title_has_no_carriage_return() {
-        let line = "c\0\0t\00\0Ann\0Revert \"Less work\r\"\0";
-        let title = selected(line, &HashMap::new()).expect("a version").version.title;
+        let line = ["c", "", "t", "0", "Ann", "Revert \"Less work\r\"", ""].join("\0");
+        let title = selected(&line, &HashMap::new()).expect("a version").version.title;
         assert_eq!(title, "Revert \"Less work\"");
     }
 }
