@@ -232,7 +232,7 @@ fn time_apart(milliseconds: i64) -> String {
         7_200..172_800 => (seconds / 3_600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    format!("{count} {unit}{} apart", if count == 1 { "" } else { "s" })
+    format!("{} apart", crate::plural::counted(count, unit))
 }
 
 /// The differences between two environments.

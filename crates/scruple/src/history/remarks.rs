@@ -6,6 +6,7 @@ use crate::versions::source::Source;
 use scruple_core::harmless_text::list_names;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};
+use scruple_core::plural::counted;
 use scruple_core::sample::Figure;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
@@ -47,11 +48,10 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
     // time.
     let words = ["merge-base", "--is-ancestor", &newest_gone.version.commit, &newest.version.commit];
     if source.repository.ask(words).is_err() {
-        let count = gone.len();
         let text = format!(
-            "‘{}’ no longer has {count} version{} that it had: was it rewritten? Their readings are kept but not shown",
+            "‘{}’ no longer has {} that it had: was it rewritten? Their readings are kept but not shown",
             history.range,
-            if count == 1 { "" } else { "s" }
+            counted(gone.len(), "version")
         );
         history.run.warn("range-rewritten", text);
     }

@@ -16,6 +16,7 @@ use scruple_core::gate::without_version;
 use scruple_core::judge::limits::Kept;
 use scruple_core::judge::{Estimate, declaration};
 use scruple_core::metric::Quality;
+use scruple_core::plural::counted;
 use scruple_core::sample::Sample;
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
@@ -210,20 +211,19 @@ fn header(report: &Report<'_>) -> String {
         state => format!(" · {}: these are the readings taken so far", state.word()),
     };
     if let Some(tool) = &report.run.provenance.tool {
-        return format!("{subjects} {what}{} · imported from {tool}", if subjects == 1 { "" } else { "s" });
+        return format!("{} · imported from {tool}", counted(subjects, what));
     }
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
     let readings = match (blocks, requests) {
         (0, false) => "not timed".to_owned(),
-        (blocks, false) => format!("{blocks} block{}", plural(blocks)),
-        (windows, true) => format!("{windows} window{}", plural(windows)),
+        (blocks, false) => counted(blocks, "block"),
+        (windows, true) => counted(windows, "window"),
     };
     let how = match subjects {
         _ if of_two_runs => " of each run",
         _ if subjects == 1 || blocks == 0 => "",
         _ => ", interleaved",
     };
-    format!("{subjects} {what}{} · {readings}{how} · seed {}{state}", plural(subjects), report.run.seed)
+    format!("{} · {readings}{how} · seed {}{state}", counted(subjects, what), report.run.seed)
 }
 
 fn section(report: &Report<'_>, key: &str) -> MetricSection {

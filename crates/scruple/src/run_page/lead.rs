@@ -6,6 +6,7 @@ use crate::render::page::{Span, Tone, harmless_name, harmless_sentence, tone};
 use crate::render::sentence as words;
 use crate::render::{Report, verdict_words};
 use scruple_core::judge::{self, Judged};
+use scruple_core::plural;
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{change, quantity};
@@ -96,7 +97,7 @@ fn range(report: &Report<'_>, arms: &[&Arm]) -> Option<String> {
 
 fn count(number: usize, report: &Report<'_>) -> String {
     let what = if report.of_cases() { "case" } else { "command" };
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+    plural::counted(number, what)
 }
 
 /// Writes how the first quoted metric grows with a parameter, if there are too many arms to list them.

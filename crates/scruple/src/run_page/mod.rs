@@ -24,6 +24,7 @@ use crate::render::sentence as words;
 use crate::render::sentence::measure;
 use scruple_core::judge;
 use scruple_core::judge::limits::Kept;
+use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState, Warning};
 use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
@@ -112,15 +113,15 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     };
     let arms = run.arms_of(Role::Subject).count();
     let versions = if arms > count { format!(" at {} versions", arms / count) } else { String::new() };
-    let plural = if count == 1 { "" } else { "s" };
+    let things = counted(count, what);
     let about = match (&run.provenance.tool, report.side_by_side) {
-        (Some(tool), _) => format!("{count} {what}{plural}, imported from {}", harmless_name(tool)),
+        (Some(tool), _) => format!("{things}, imported from {}", harmless_name(tool)),
         (None, false) => "Comparison of two runs".to_owned(),
-        (None, true) if load::is_one(report) => format!("Load of {count} {what}{plural}"),
+        (None, true) if load::is_one(report) => format!("Load of {things}"),
         (None, true) if !report.judged.is_empty() => {
-            format!("Comparison of {count} {what}{plural}{versions}")
+            format!("Comparison of {things}{versions}")
         }
-        (None, true) => format!("Measurement of {count} {what}{plural}"),
+        (None, true) => format!("Measurement of {things}"),
     };
     let mut kind = vec![about];
     kind.extend(of_run(run));
@@ -163,16 +164,6 @@ fn notes(report: &Report<'_>) -> Vec<String> {
     let mut notes: Vec<String> = Some(first.join(" ")).filter(|note| !note.is_empty()).into_iter().collect();
     notes.extend(lead::detail(report));
     notes
-}
-
-/// Writes a number of things.
-fn counted(number: usize, what: &str) -> String {
-    let plural = match what.ends_with("ch") {
-        _ if number == 1 => "",
-        true => "es",
-        false => "s",
-    };
-    format!("{number} {what}{plural}")
 }
 
 /// Returns the panels of the metrics whose readings vary. The panel of the quoted metric is first and not folded.

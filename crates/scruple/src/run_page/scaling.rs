@@ -7,6 +7,7 @@ use crate::render::page::{
     Section, SectionPart, Span, Table, Tone, harmless_name,
 };
 use crate::render::scaling::{self, Scaling, ScalingPoint};
+use scruple_core::plural::{counted, noun};
 use scruple_core::unit::{Unit, quantity, share, times};
 
 /// The largest number of charts. The table has every subject.
@@ -33,8 +34,8 @@ pub fn section(report: &Report<'_>) -> Option<Section> {
     let cores = report.run.provenance.cores;
     let most = found.iter().flat_map(|one| &one.steps).map(|step| step.threads).fold(0.0, f64::max);
     if cores > 0 && most > f64::from(cores) {
-        let s = if cores == 1 { "" } else { "s" };
-        note.push_str(&format!(" The machine has {cores} core{s}, which more threads have to share."));
+        let cores = counted(cores, "core");
+        note.push_str(&format!(" The machine has {cores}, which more threads have to share."));
     }
     if names.len() > MOST_CHARTS {
         note.push_str(&format!(" {} more subjects are only in the table.", names.len() - MOST_CHARTS));
@@ -115,7 +116,7 @@ fn chart(versions: &[&Scaling], small: bool) -> Option<Chart> {
 }
 
 fn of_threads(step: &ScalingPoint) -> String {
-    format!("{} thread{}", quantity(step.threads, &Unit::Count), if step.threads == 1.0 { "" } else { "s" })
+    format!("{} {}", quantity(step.threads, &Unit::Count), noun(step.threads, "thread"))
 }
 
 fn per_second(rate: f64) -> String {

@@ -7,6 +7,7 @@ use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
 use scruple_core::history;
+use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState};
 use scruple_core::sample::Figure;
 use scruple_core::subject::Arm;
@@ -182,8 +183,7 @@ impl CopyCounts {
     }
 
     fn text(&self) -> String {
-        let runs = if self.new == 1 { "run" } else { "runs" };
-        let mut text = format!("Copied {} {runs}", self.new);
+        let mut text = format!("Copied {}", counted(self.new, "run"));
         for (count, what) in [
             (self.longer, "replaced an earlier copy"),
             (self.known, "already there"),

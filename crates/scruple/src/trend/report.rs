@@ -10,6 +10,7 @@ use crate::store::StoredPoint;
 use scruple_core::changepoint::{ChangePoint, FEW_VALUES, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
+use scruple_core::plural::counted;
 use scruple_core::provenance::short_commit;
 use scruple_core::stats::paired::Why;
 use scruple_core::unit::{change, change_between, exact, quantity, relative_spread, share};
@@ -24,11 +25,10 @@ pub fn terminal(chosen: &ChosenRuns, trends: &[Trend], width: usize) -> String {
     let points = &chosen.points;
     let ends = [points.first(), points.last()].map(|point| point.map_or_else(String::new, day));
     let machine = chosen.machine.as_deref().unwrap_or("machines of all classes");
-    let plural = if points.len() == 1 { "" } else { "s" };
     let mut out = format!(
-        "{} · {} run{plural}, {} to {} UTC · {machine}\n",
+        "{} · {}, {} to {} UTC · {machine}\n",
         chosen.subject,
-        points.len(),
+        counted(points.len(), "run"),
         ends[0],
         ends[1]
     );
@@ -36,9 +36,9 @@ pub fn terminal(chosen: &ChosenRuns, trends: &[Trend], width: usize) -> String {
         one(points, trend, width, &mut out);
     }
     for (class, count) in &chosen.left_out {
-        let plural = if *count == 1 { "" } else { "s" };
         let text = format!(
-            "{count} run{plural} of the class ‘{class}’ left out, whose times cannot be compared: --machine {} shows {}",
+            "{} of the class ‘{class}’ left out, whose times cannot be compared: --machine {} shows {}",
+            counted(*count, "run"),
             shell_words::quote(class),
             if *count == 1 { "it" } else { "them" }
         );

@@ -7,6 +7,7 @@ use crate::render::run_on_terminal::preface;
 use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
 use scruple_core::judge::{Estimate, bench_cases, headline};
 use scruple_core::metric::Quality;
+use scruple_core::plural::counted;
 use scruple_core::protocol::tells_skip;
 use scruple_core::run::RunState;
 use scruple_core::sorting;
@@ -142,7 +143,7 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!(" · {count} {word}"))
         .collect();
-    let cases = format!("{} case{}", rows.len(), if rows.len() == 1 { "" } else { "s" });
+    let cases = counted(rows.len(), "case");
     if let Some(tool) = &report.run.provenance.tool {
         return format!("{cases} · imported from {tool}{ended}");
     }
@@ -157,7 +158,7 @@ fn header(report: &Report<'_>, rows: &[CaseRow<'_>]) -> String {
 fn processes_of(rows: &[CaseRow<'_>]) -> String {
     let of_row = |row: &CaseRow<'_>| Some(row.arm.sample("time.wall")?.by_process().len());
     let Some(processes) = rows.iter().filter_map(of_row).max() else { return "not timed".to_owned() };
-    format!("{processes} fresh process{}", if processes == 1 { "" } else { "es" })
+    counted(processes, "fresh process")
 }
 
 /// The width beyond which names are shortened before columns are left out.

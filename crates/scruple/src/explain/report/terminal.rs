@@ -7,6 +7,7 @@ use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Explanation, FunctionDifference};
 use scruple_core::harmless_text::plain;
+use scruple_core::plural::counted;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
@@ -195,7 +196,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
         .saturating_sub(shown.len() + grey.len());
     let rest = delta.round() - sum;
     if others > 0 || rest != 0.0 {
-        let name = format!("{others} other function{}", if others == 1 { "" } else { "s" });
+        let name = counted(others, "other function");
         let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  {name}{DIM:#}", words::signed(rest), "", "");
     }
     let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  together{DIM:#}", words::signed(delta), "", "");

@@ -5,13 +5,14 @@ use super::event::HistoryEvent;
 use crate::render::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
+use scruple_core::plural::noun;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
-    format!("{} {one}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+    format!("{} {}", grouped(count as f64), noun(count, one))
 }
 
 /// Describes the state of a version in a few words.

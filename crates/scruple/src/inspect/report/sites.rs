@@ -9,6 +9,7 @@ use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
 use crate::render::flame_graph;
 use scruple_core::harmless_text::plain;
+use scruple_core::plural::counted;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
 use scruple_measure::allocation_sites::{
@@ -166,7 +167,7 @@ fn table(sites: &HeapSites, rows: &[SiteRow], most: usize, width: usize, out: &m
 
 /// Names the sites that are not shown.
 pub fn others_of(number: usize) -> String {
-    format!("{number} other {}", if number == 1 { "site" } else { "sites" })
+    counted(number, "other site")
 }
 
 /// Writes the path of calls to a site, as long as one caller has most of it, and the callers where there are several.

@@ -6,6 +6,7 @@ use crate::render::Report;
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
 use scruple_core::knee::{KneeInterval, RateOutcome};
+use scruple_core::plural::counted;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Capacity, Ended, Plan, RatePoint, measurement};
 use std::fmt::Write as _;
@@ -94,7 +95,7 @@ fn remarks(sought: &RateSearch, ticked: bool) -> Vec<String> {
 
 /// Writes a number of measurements.
 pub(super) fn counted_measurements(count: usize) -> String {
-    format!("{count} measurement{}", if count == 1 { "" } else { "s" })
+    counted(count, "measurement")
 }
 
 /// Says how long the measurements were planned to be: at low rates, longer than the plan.

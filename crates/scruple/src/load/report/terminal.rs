@@ -7,6 +7,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
 use crate::render::{Report, block_characters};
+use scruple_core::plural::noun;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
@@ -347,9 +348,9 @@ fn generator(pool: &Pool, width: usize, out: &mut String) {
         None => String::new(),
     };
     let line = format!(
-        "generator: {} of its core{}, {} per request{late}; backlog at most {}",
+        "generator: {} of its {}, {} per request{late}; backlog at most {}",
         share(own.busy()),
-        if own.threads == 1 { "" } else { "s" },
+        noun(own.threads, "core"),
         quantity((own.user + own.system) as f64 / own.requests.max(1) as f64, &Unit::Nanoseconds),
         grouped(pool.counts.backlog as f64)
     );

@@ -13,6 +13,7 @@ use crate::paths;
 use crate::render::output;
 use crate::store::Store;
 use scruple_core::default_margins;
+use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::subject::Subject;
 use std::collections::BTreeSet;
@@ -132,18 +133,16 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
 
 /// Describes what was imported, with the remarks about it.
 fn summary(run: &Run, path: &str, format: Format, option: &str) -> String {
-    let count = run.arms.len();
-    let plural = if count == 1 { "" } else { "s" };
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let tool = format.tool();
-    let of = if format == Format::Scruple { "arm" } else { "benchmark" };
+    let what = counted(run.arms.len(), if format == Format::Scruple { "arm" } else { "benchmark" });
     let from = match path {
         "-" => "standard input".to_owned(),
         path if Path::new(path).exists() => format!("‘{path}’"),
         folders => folders.to_owned(),
     };
     let mut text = format!(
-        "Imported {count} {of}{plural} of {tool} from {from} as run {}{label}; `scruple show {}{option}` shows it.\n",
+        "Imported {what} of {tool} from {from} as run {}{label}; `scruple show {}{option}` shows it.\n",
         run.id, run.id
     );
     for warning in &run.warnings {
