@@ -32,6 +32,9 @@ const RANGES: f64 = 3.0;
 /// Runs of fewer readings do not show the range of a drift.
 const RANGE_FROM: usize = 10;
 
+/// The method of the effect between two samples that were not taken in pairs.
+pub const UNPAIRED: &str = "Hodges-Lehmann shift of unpaired logs, Mann-Whitney";
+
 /// The effect on the cost of changing from the reference to the arm.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effect {
@@ -239,12 +242,12 @@ pub fn unpaired_effect(reference: &[f64], arm: &[f64], level: f64) -> Result<Eff
     }
     let wider = ((worth[0].recip() + worth[1].recip()) / (counts[0].recip() + counts[1].recip())).sqrt();
     let stretched = |end: f64| shift.estimate + wider * (end - shift.estimate);
-    Ok(Effect {
-        ratio: shift.estimate.exp(),
-        interval: shift.interval.map(stretched).map(f64::exp),
-        n,
-        method: "Hodges-Lehmann shift of unpaired logs, Mann-Whitney",
-    })
+    let interval = shift.interval.map(stretched);
+    // A shift describes two distributions of one shape. Where readings have several levels whose shares differ, most
+    // pairs may be alike although the medians are not: then the interval reaches to the difference of the medians.
+    let medians = median(&arm) - median(&reference);
+    let interval = Interval { low: interval.low.min(medians), high: interval.high.max(medians), ..interval };
+    Ok(Effect { ratio: shift.estimate.exp(), interval: interval.map(f64::exp), n, method: UNPAIRED })
 }
 
 /// The number of readings that carry as much information as one independent reading, from the rank correlation of

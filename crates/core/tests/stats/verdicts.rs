@@ -181,6 +181,22 @@ fn unpaired_samples_have_a_ratio_too() {
 }
 
 #[test]
+fn two_runs_with_two_levels_in_other_shares_are_not_the_same() {
+    let mut pcg = Pcg::new(5);
+    let mut draw = |slow: usize| -> Vec<f64> {
+        let level = |i: usize| if i * 7 % 40 < slow { 200.0 } else { 100.0 };
+        (0..40).map(|i| level(i) * (1.0 + 0.01 * pcg.unit())).collect()
+    };
+    let (reference, arm) = (draw(16), draw(24));
+    let found = compare_unpaired(&reference, &arm, true, 0.02, 0.95);
+    let interval = found.interval().expect("an interval");
+    assert!(interval.contains(1.0) && interval.high > 1.9, "{interval:?}");
+    assert_eq!(found.verdict, Verdict::CantTell);
+    let alike = compare_unpaired(&draw(8), &draw(8), true, 0.02, 0.95);
+    assert_eq!(alike.verdict, Verdict::Same);
+}
+
+#[test]
 fn verdicts_are_spelt_as_people_say_them() {
     let spelt = [Verdict::Different, Verdict::Same, Verdict::Small, Verdict::CantTell]
         .map(|verdict| serde_json::to_string(&verdict).expect("a verdict has a JSON form"));
