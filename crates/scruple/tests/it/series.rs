@@ -1,5 +1,6 @@
 //! Series of the user's own: imported, searched for change points, and charted.
 
+use crate::repository::Repository;
 use crate::support::Place;
 use serde_json::Value;
 
@@ -99,6 +100,33 @@ fn results_of_asv_make_one_history() {
     let broken: Vec<&str> = imported.stdout.lines().filter(|line| line.contains("time_broken")).collect();
     assert_eq!(broken.len(), 1, "{}", imported.exchange());
     assert!(broken[0].ends_with("‘00000000’"), "{}", imported.exchange());
+}
+
+#[test]
+fn commits_of_one_second_are_in_the_order_of_git_if_it_knows_them() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let commits = ["one", "two", "three"].map(|title| repository.commit(title));
+    std::fs::create_dir_all(place.file("repo/results")).expect("a folder");
+    for (i, commit) in commits.iter().rev().enumerate() {
+        let text = format!(
+            "{{\"commit_hash\": \"{commit}\", \"date\": 1000, \"requirements\": {{}}, \"env_name\": \"env\", \
+             \"version\": 2, \"result_columns\": [\"result\"], \"results\": {{\"time_parse\": [[{i}.5]]}}}}"
+        );
+        place.write(&format!("repo/results/{i}.json"), text);
+    }
+    let order = |folder: &str| -> (Vec<String>, bool) {
+        let run = |words: &[&str]| place.finish(place.command(words).current_dir(place.file(folder)));
+        let imported = run(&["store", "import", place.file("repo/results").to_str().expect("UTF-8")]);
+        assert_eq!(imported.code, 0, "{}", imported.exchange());
+        let found = run(&["history", "report", "last", "--json"]).json();
+        let versions = found["history"]["versions"].as_array().expect("versions").clone();
+        let ids = versions.iter().map(|version| version["commit"].as_str().unwrap_or_default().to_owned());
+        (ids.collect(), imported.unwrapped().contains("have the time of another one"))
+    };
+    assert_eq!(order("repo"), (commits.to_vec(), false));
+    let backwards: Vec<String> = commits.iter().rev().cloned().collect();
+    assert_eq!(order("."), (backwards, true));
 }
 
 #[test]

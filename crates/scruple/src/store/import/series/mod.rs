@@ -6,6 +6,7 @@
 pub mod asv;
 pub mod columns;
 pub mod found_series;
+mod git_order;
 pub mod json;
 
 use super::figures::nanoseconds;
@@ -159,6 +160,14 @@ pub fn history(
             );
         }
         sorting::by_key(&mut versions, |(_, time)| *time);
+        let unknown = git_order::order(&mut versions);
+        if unknown > 0 && tool == asv::TOOL {
+            let text = format!(
+                "{unknown} of {count} versions have the time of another one, and are in the order of the files: imported \
+                 within their repository, they are in git’s order"
+            );
+            run.warn("same-time", text);
+        }
     } else if untimed < count {
         run.warn(
             "without-time",
