@@ -108,7 +108,9 @@ fn what_it_did(activity: Option<Activity>) -> &'static str {
     match activity {
         Some(Activity::Blocked) => ": it was idle (a deadlock, or waiting for something)",
         Some(Activity::Busy) => ": it was busy all the time (a livelock, or just slow)",
-        Some(Activity::HeldUp) => ": a thread was ready to run but had no core, or waited for a disk",
+        Some(Activity::HeldUp) => {
+            ": a thread was stopped, or waited for a disk, or was ready to run but had no core"
+        }
         None => "",
     }
 }

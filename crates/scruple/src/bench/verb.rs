@@ -185,7 +185,8 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
     if let Some((name, _)) = failures.first() {
         let others =
             if failures.len() > 1 { format!(" and {} more", failures.len() - 1) } else { String::new() };
-        return Some(Fault::program(format!("‘{name}’{others} failed; the other cases were measured")));
+        let rest = if suite.has_measured() { "; the other cases were measured" } else { "" };
+        return Some(Fault::program(format!("‘{name}’{others} failed{rest}")));
     }
     None
 }

@@ -27,7 +27,7 @@ BATCH = 20  # What each batch costs by itself, in ns.
 
 
 # What takes the place of an answer, besides what only spoils one.
-LOUD = ("throw", "skip", "hang", "spin", "die", "exit", "half", "garble")
+LOUD = ("throw", "skip", "stop", "hang", "spin", "die", "exit", "half", "garble")
 
 
 def declare(words):
@@ -77,6 +77,8 @@ def misbehave(what, out, index):
     if what == "spin":
         while True:
             pass
+    if what == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
     if what == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "exit":
@@ -192,7 +194,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill", "moved")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -222,6 +224,9 @@ def answer(line, options, cases, out, asked):
         cold = sum(cases[int(word.split(":")[0])].get("cold_iteration", 0) for word in words[1:2])
         for first in [reply for reply in block if cold and reply["kind"] == "c"][:1]:
             first["time.wall"] += cold
+        # What it allocates on a processor to which the program was moved while it waited.
+        for word, reply in [(word, reply) for word, reply in zip(words[1:], block) if ":c:" in word][:1]:
+            reply["alloc.bytes"] += cases[int(word.split(":")[0])].get("moved", 0)
         # The host looks at its own clock, too.
         claimed = sum(reply["time.wall"] for reply in block if isinstance(reply.get("time.wall"), int) and reply["time.wall"] < 10**11)
         time.sleep(max(0, claimed - (time.monotonic_ns() - began)) / 1e9)

@@ -1,7 +1,7 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
 use super::calibrate::length;
-use super::counting_plan::{self, CountingPlan, CountingVisit};
+use super::counting_plan::{self, CountingPlan, CountingVisit, SLOW};
 use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
 use super::rare_events::{RareEvents, has_long_batches, is_rare};
@@ -280,23 +280,32 @@ impl CountingPass<'_> {
         counters: &[Counter],
         iterations: u64,
     ) -> Result<Option<f64>, BenchError> {
-        let batches =
-            || vec![weighed.batch(LoopKind::Tare, iterations), weighed.batch(LoopKind::Case, iterations)];
-        let first = self.programs.block(weighed, program, batches())?;
-        let mut taken = Vec::new();
-        let repeats = visit.repeats;
-        if weighed.case.first {
-            taken.push(first.clone());
-        } else {
-            CaseWarmUp::new(self.programs, self.effort.budget, self.cases.len(), false)
-                .before_counting(weighed, program)?;
-            for _ in 0..repeats {
-                taken.push(self.programs.block(weighed, program, batches())?);
-            }
+        let pair = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, iterations));
+        let warm_up = CaseWarmUp::new(self.programs, self.effort.budget, self.cases.len(), false);
+        let repeats = if weighed.case.first { 0 } else { visit.repeats };
+        // Between two blocks, a runtime may move the program to a processor for which it keeps no objects to use again:
+        // the first iteration there allocates them. A long batch has a block of its own, because of the time limit.
+        let length = counting_plan::iteration_of(weighed).mul_f64(iterations as f64);
+        let is_one_block = !warm_up.is_in_turn(weighed) && length <= SLOW;
+        let together = if is_one_block { repeats } else { 0 };
+        let replies = self.programs.block(weighed, program, pair.repeat(1 + together as usize))?;
+        let mut taken: Vec<Vec<BatchReply>> = replies.chunks(pair.len()).map(<[_]>::to_vec).collect();
+        let first = taken[0].clone();
+        if repeats > 0 {
+            taken.remove(0);
+            warm_up.before_counting(weighed, program)?;
+        }
+        for _ in together..repeats {
+            taken.push(self.programs.block(weighed, program, pair.to_vec())?);
         }
         for (repeat, replies) in taken.iter().enumerate() {
             let readings = net_readings(counters, replies);
-            self.record.keep(weighed.arm, Pass::Counting, visit.process * repeats + repeat as u32, readings);
+            self.record.keep(
+                weighed.arm,
+                Pass::Counting,
+                visit.process * visit.repeats + repeat as u32,
+                readings,
+            );
         }
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }

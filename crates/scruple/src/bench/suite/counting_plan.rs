@@ -19,7 +19,7 @@ const PROCESSES: u32 = DIFFER as u32;
 /// case is read once.
 const REPEATS: u32 = 3;
 const SHARED: u32 = 2;
-const SLOW: Duration = Duration::from_millis(50);
+pub(super) const SLOW: Duration = Duration::from_millis(50);
 
 /// Counting each case by itself may take this many budgets before the rest of the cases share processes.
 const TOLERATED: u32 = 2;
@@ -235,7 +235,8 @@ fn is_single(weighed: &Weighed) -> bool {
     weighed.case.fresh || weighed.case.first
 }
 
-fn iteration_of(weighed: &Weighed) -> Duration {
+/// The time of one iteration, as far as it is known.
+pub(super) fn iteration_of(weighed: &Weighed) -> Duration {
     weighed.batch_time.div_f64(weighed.iterations.max(1) as f64)
 }
 

@@ -361,6 +361,11 @@ impl Suite {
         self.record.writer.address(&self.record.run)
     }
 
+    /// Whether a case neither failed nor was skipped or left out.
+    pub fn has_measured(&self) -> bool {
+        self.cases.weighed.iter().any(Weighed::is_open)
+    }
+
     /// Returns the cases that failed, each with the reason.
     pub fn failures(&self) -> Vec<(&str, &str)> {
         self.cases

@@ -311,7 +311,9 @@ impl TimingPass<'_> {
         let stream = u64::from(number) << 20 | weighed.kin as u64;
         let mut pcg = Pcg::with_stream(self.record.run.seed ^ 0x0b10_c4ed, stream);
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
-        let factor = JITTER[pcg.below(JITTER.len() as u32) as usize];
+        let drawn = JITTER[pcg.below(JITTER.len() as u32) as usize];
+        // A batch that costs far more than its start has nothing to separate, and a longer one might exceed its limit.
+        let factor = if weighed.batch_time > SLOW_TIME { 1.0 } else { drawn };
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
         let case = weighed.batch(LoopKind::Case, jittered(weighed.iterations));
         let tare = weighed.batch(LoopKind::Tare, jittered(weighed.tare_iterations));

@@ -252,6 +252,15 @@ fn iterations(answer: &Answer, arm: usize) -> f64 {
     figures.iter().filter_map(serde_json::Value::as_f64).fold(0.0, f64::max)
 }
 
+/// The numbers of iterations vary, but the time limit need not suffice for two iterations of a case.
+#[test]
+fn a_slow_case_runs_one_iteration_in_each_batch() {
+    let slow = r#"{"name":"slow","cost":30000000}"#;
+    let options =
+        ["--no-store", "--json", "--seed", "7", "--time-only", "--blocks", "16", "--processes", "1"];
+    assert_eq!(iterations(&bench_freely(&Place::new(), &options, &[slow]), 0), 1.0);
+}
+
 #[test]
 fn a_batch_has_no_more_iterations_than_a_core_can_run() {
     let removed = r#"{"name":"removed","cost":0,"tare":0}"#;
@@ -372,6 +381,18 @@ fn a_case_may_ask_for_its_first_iteration_to_be_counted() {
     let bytes =
         |arm: usize| at(&answer.json(), &format!("/arms/{arm}/metrics/alloc.bytes/estimate")).as_f64();
     assert_eq!((bytes(0), bytes(2)), (Some(4728.0), Some(0.0)), "{}", answer.exchange());
+}
+
+/// Go keeps objects to use again for each processor. The first iteration after a request allocates them anew if the
+/// program was moved while it waited for the request.
+#[test]
+fn what_an_iteration_allocates_only_after_a_wait_is_not_counted() {
+    let pool = r#"{"name":"pool","cost":5,"bytes":16,"moved":4096}"#;
+    for options in [&["--no-store", "--json"][..], &["--no-store", "--json", "--count-only"]] {
+        let answer = bench(&Place::new(), options, &[GOOD, pool]);
+        let bytes = at(&answer.json(), "/arms/2/metrics/alloc.bytes/estimate").as_f64();
+        assert_eq!(bytes, Some(16.0), "{}", answer.exchange());
+    }
 }
 
 /// Optimised code may not create objects that it does not need.

@@ -311,6 +311,19 @@ fn a_program_that_never_answers_is_waited_for_as_long_as_the_time_limit_says() {
 }
 
 #[test]
+fn a_case_that_is_stopped_is_not_called_idle() {
+    let alone =
+        bench(&Place::new(), &["--no-store", "--time-limit", "300ms"], &[r#"{"name":"bad","does":"stop"}"#]);
+    assert_eq!(alone.code, 4, "{}", alone.exchange());
+    assert!(
+        alone.stdout.contains("no answer within 0.3 s: a thread was stopped, or "),
+        "{}",
+        alone.exchange()
+    );
+    assert_eq!(alone.stderr, "error: ‘bad’ failed\n");
+}
+
+#[test]
 fn a_program_without_cases_has_nothing_to_weigh() {
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[]).exchange(), @r"
     exit 2
