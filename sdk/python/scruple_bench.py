@@ -386,6 +386,8 @@ class _Server:
             before, times, after = self.run_threads(loops)
         if kind == "c" and not case.awaited and inspect.isawaitable(times[0][3]):
             raise TypeError("the body returns an awaitable, which nothing awaits: make the body an `async def`")
+        if kind == "c" and (inspect.isgeneratorfunction(case.body) or inspect.isasyncgenfunction(case.body)):
+            raise TypeError("the body is a generator, and a call runs nothing of it: take its elements in the body")
         fields, lost = self.counters.difference(before, after)
         entry = {"iterations": iterations * threads,
                  "time.wall": max(end for _, end, *_ in times) - min(start for start, *_ in times),

@@ -137,3 +137,11 @@ def test_an_awaitable_that_nothing_awaits_is_refused(program, options):
     bench = program(f"async def later(*_): return 1\n@bench({options}timing='throughput')\ndef f(*made): return later(*made)")
     reply = bench.ask("block 0:c:2")
     assert reply["kind"] == "exception" and "`async def`" in reply["error"]
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_generator_of_which_nothing_runs_is_refused(program, kind):
+    bench = program(f"@bench()\n{kind} f(): yield 1\n@bench()\ndef all_of_it(): return list(range(3))")
+    reply = bench.ask("block 0:c:2")
+    assert reply["kind"] == "exception" and "a call runs nothing of it" in reply["error"]
+    assert "block" in bench.ask("block 1:c:2")
