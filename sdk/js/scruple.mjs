@@ -123,6 +123,7 @@ function hello() {
     features: ['threads', 'loaded'],
     counters: !counted ? [] : [
       { key: 'alloc.bytes', unit: 'bytes', quality: 'near', title: 'allocated on the heap, up to 100 bytes a batch or 0.1 %' },
+      { key: 'js.external', unit: 'bytes', quality: 'near', title: 'outside heap' },
       { key: 'gc.count', unit: 'count', quality: 'near' },
       { key: 'gc.time', unit: 'ns', quality: 'near' },
     ],
@@ -227,6 +228,7 @@ function entry(c, kind, n, lanes) {
   const cpu = lanes.cpu ?? sum('cpu')
   const e = { id: c.spec.id, kind, iterations: n * lanes.length, 'time.wall': wall, 'time.cpu': Math.round(cpu), timing: c.timing }
   if (counted) Object.assign(e, { 'alloc.bytes': sum('bytes'), 'gc.count': sum('collections'), 'gc.time': sum('pause') })
+  if (lanes.length === 1 && lanes[0].external >= 0) e['js.external'] = lanes[0].external
   if (lanes.length === 1) Object.assign(e, { witness: lanes[0].witness, thread: ownThreadCpu ? process.pid : undefined })
   if (lanes.length > 1) {
     e.threads = lanes.map(l => ({
@@ -290,14 +292,18 @@ async function lane(c, kind, n, barrier) {
   l.bytes = Math.max(0, l.bytes - overhead)
   if (kind === 'c') {
     const result = loop.out[(n - 1) & 1]
-    refusePromise(c, result)
+    refuseUnfinished(c, result)
     if (c.timing === undefined) learn(c, result)
   }
   return l
 }
 
-// Only a result shows that a function which is not async returns promises. Their time would be that of making them.
-function refusePromise(c, result) {
+// Only a result shows that a function which is not async returns promises. Their time would be that of making them, as
+// that of a generator would be.
+function refuseUnfinished(c, result) {
+  if (/^(Async)?GeneratorFunction$/.test(c.body.constructor?.name)) {
+    throw new Error('the body is a generator, and a call runs nothing of it: take its elements in the body')
+  }
   if (c.kind === 'sync' && c.options.async !== false && typeof result?.then === 'function') {
     throw new Error('the body returns a promise, which nothing waits for: make it an async function, or say `async: true` (or `async: false` to time the call alone)')
   }
@@ -327,7 +333,8 @@ function busy(n) {
 async function timed({ run, f, out }, n, args, barrier, cpuNow) {
   const collector = counted ? new v8.GCProfiler() : undefined
   collector?.start()
-  const before = counted ? v8.getHeapStatistics().used_heap_size : 0
+  const heap = () => counted ? v8.getHeapStatistics() : { used_heap_size: 0 }
+  const { used_heap_size: before, external_memory: outside } = heap()
   barrier()
   const cpu = cpuNow.call(process)
   const start = process.hrtime.bigint()
@@ -335,7 +342,7 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
   if (pending !== undefined) await pending
   const end = process.hrtime.bigint()
   const used = cpuNow.call(process)
-  const after = counted ? v8.getHeapStatistics().used_heap_size : 0
+  const { used_heap_size: after, external_memory: outsideAfter } = heap()
   const collections = collector?.stop().statistics ?? []
   // The bytes allocated between two collections are the rise from the end of the first to the start of the second.
   let bytes = 0
@@ -345,6 +352,8 @@ async function timed({ run, f, out }, n, args, barrier, cpuNow) {
     last = gc.afterGC.heapStatistics.usedHeapSize
   }
   return {
+    // A collection frees memory outside the heap at an unknown later time, so after one the rise says nothing.
+    external: collections.length > 0 ? NaN : outsideAfter - outside,
     start: Number(start - epoch), end: Number(end - epoch),
     cpu: (used.user + used.system - cpu.user - cpu.system) * 1000, bytes: bytes + after - last,
     waited: Number.isNaN(waitedBefore) ? NaN : waitedSoFar() - waitedBefore, collections: collections.length, pause: Math.round(collections.reduce((s, gc) => s + gc.cost * 1000, 0)),

@@ -6,3 +6,4 @@ for file in "$here"/*.mjs; do node --check "$file"; done
 python3 "${SCRUPLE_CONFORMANCE:-$here/../conformance}/run.py" -- node "$here/conformance.mjs"
 node "$here/elements.mjs"
 node "$here/promises.mjs"
+node "$here/external.mjs"

@@ -156,6 +156,11 @@ def batch(cases, word):
     if kind == "c":
         # What a body whose state grows allocates in every hundredth iteration.
         reply["alloc.bytes"] += count // 100 * case.get("segment", 0)
+    if "shared" in case:
+        # Small objects share a block, which each batch begins anew.
+        reply["alloc.bytes"] += -reply["alloc.bytes"] % case["shared"]
+    if "outside" in case:
+        reply["js.external"] = case["outside"] * count if kind == "c" else 0
     if "step" in case:
         reply["alloc.bytes"] -= reply["alloc.bytes"] % case["step"]
     if kind == "c":
@@ -182,19 +187,22 @@ def batch(cases, word):
 def answer(line, options, cases, out, asked):
     words = line.split()
     if words[0] == "hello":
+        near = any("shared" in case for case in cases)
         counters = [
-            {"key": "alloc.bytes", "unit": "bytes", "quality": "exact"}
+            {"key": "alloc.bytes", "unit": "bytes", "quality": "near" if near else "exact"}
             if not any("step" in case for case in cases)
             else {"key": "alloc.bytes", "unit": "bytes", "quality": "near", "granularity": cases[0]["step"]},
             {"key": "zoo.visits", "unit": "count", "quality": "exact"},
         ]
+        if any("outside" in case for case in cases):
+            counters.append({"key": "js.external", "unit": "bytes", "quality": "near"})
         if any("pause" in case for case in cases):
             counters.append({"key": "gc.count", "unit": "count", "quality": "near"})
             counters.append({"key": "gc.time", "unit": "ns", "quality": "near"})
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill", "moved")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill", "moved", "outside", "shared")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

@@ -19,9 +19,10 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
 /// The counters that have columns, if any case has readings of them.
-const COUNTERS: [&str; 11] = [
+const COUNTERS: [&str; 12] = [
     "instructions",
     "alloc.bytes",
+    "js.external",
     "alloc.objects",
     "gc.count",
     "ghc.live",
@@ -165,7 +166,7 @@ fn processes_of(rows: &[CaseRow<'_>]) -> String {
 const NAME: usize = 36;
 
 /// The columns that are left out if the table is too wide, the least important first.
-const LEAST_IMPORTANT: [&str; 14] = [
+const LEAST_IMPORTANT: [&str; 15] = [
     "threads.fairness",
     "ghc.mapped.max",
     "ghc.live.max",
@@ -175,6 +176,7 @@ const LEAST_IMPORTANT: [&str; 14] = [
     "alloc.objects",
     "gc.count",
     "throughput",
+    "js.external",
     "malloc.bytes",
     "alloc.bytes",
     "tare",
@@ -232,9 +234,9 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
         rows.iter()
             .any(|row| row.arm.sample(key).is_some_and(|sample| sample.readings.iter().any(|r| *r != 0.0)))
     };
-    // If the runtime has allocation figures of its own, malloc is shown only if some case uses it.
-    let of_interest =
-        |key: &str| known(key) && (!key.starts_with("malloc.") || !known("alloc.bytes") || any(key));
+    // If the runtime has allocation figures of its own, those of other memory are shown only if some case uses it.
+    let is_other_memory = |key: &str| key.starts_with("malloc.") || key == "js.external";
+    let of_interest = |key: &str| known(key) && (!is_other_memory(key) || !known("alloc.bytes") || any(key));
     for key in COUNTERS.iter().filter(|key| of_interest(key)) {
         columns.push((head(key), rows.iter().map(|row| counter(report, row.arm, key)).collect()));
     }
@@ -263,6 +265,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
 /// Returns the heading of a counter's column. Counters that `scruple run` shows as well have the same names here.
 fn head(key: &str) -> String {
     match key {
+        "js.external" => "outside heap".to_owned(),
         "ghc.live" => "live".to_owned(),
         "ghc.live.max" => "max".to_owned(),
         "ghc.mapped.max" => "max OS".to_owned(),

@@ -11,7 +11,7 @@ use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
 use crate::progress::in_words;
 use scruple_core::harmless_text::list_names;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
-use scruple_core::protocol::{BatchReply, Counter, Hello, LoopKind};
+use scruple_core::protocol::{Batch, BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, exact as text};
@@ -24,6 +24,10 @@ use std::time::Duration;
 /// are no longer added to reach it.
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
+
+/// The most iterations over which a counter is read that is nearly exact, so that what each reading adds hardly counts:
+/// Go counts 16 bytes for an object of eight that begins a block for two, and the next one comes with it.
+const IN_A_ROW: u64 = 64;
 
 /// The counting pass of a suite.
 pub(super) struct CountingPass<'a> {
@@ -236,14 +240,22 @@ impl CountingPass<'_> {
             return self.count_these((weighed, visit), program, &counters, weighed.iterations);
         }
         let fine = counters.iter().all(|counter| counter.quality <= Quality::Near);
-        // Sampling counters need many iterations to show a difference; exact ones are clearest over one iteration.
-        let iterations = if fine { 1 } else { weighed.iterations };
         let (coarse, others): (Vec<Counter>, Vec<Counter>) =
             counters.into_iter().partition(|counter| counter.granularity.is_some());
-        let more = match others.is_empty() {
-            true => None,
-            false => self.count_these((weighed, visit), program, &others, iterations)?,
+        let in_a_row = |counter: &Counter| {
+            fine && counter.quality == Quality::Near && !counter.per_batch && !weighed.case.first
         };
+        let (near, others): (Vec<Counter>, Vec<Counter>) = others.into_iter().partition(in_a_row);
+        // Sampling counters need many iterations to show a difference; exact ones are clearest over one iteration.
+        let mut groups =
+            [(others, if fine { 1 } else { weighed.iterations }), (near, weighed.iterations.min(IN_A_ROW))];
+        // The first iteration in the process is that of the first group.
+        groups.sort_by_key(|(counters, _)| !counters.iter().any(allocates));
+        let mut more = None;
+        for (counters, iterations) in groups.iter().filter(|(counters, _)| !counters.is_empty()) {
+            let found = self.count_these((weighed, visit), program, counters, *iterations)?;
+            more = more.or(found);
+        }
         if coarse.is_empty() {
             return Ok(more);
         }
@@ -288,7 +300,12 @@ impl CountingPass<'_> {
         let length = counting_plan::iteration_of(weighed).mul_f64(iterations as f64);
         let is_one_block = !warm_up.is_in_turn(weighed) && length <= SLOW;
         let together = if is_one_block { repeats } else { 0 };
-        let replies = self.programs.block(weighed, program, pair.repeat(1 + together as usize))?;
+        // What the first iteration allocates beyond later ones is clearest by itself.
+        let by_itself =
+            iterations <= IN_A_ROW && counters.iter().all(|counter| counter.granularity.is_none());
+        let first = pair.map(|batch| Batch { iterations: if by_itself { 1 } else { iterations }, ..batch });
+        let batches = [first.to_vec(), pair.repeat(together as usize)].concat();
+        let replies = self.programs.block(weighed, program, batches)?;
         let mut taken: Vec<Vec<BatchReply>> = replies.chunks(pair.len()).map(<[_]>::to_vec).collect();
         let first = taken[0].clone();
         if repeats > 0 {
@@ -330,9 +347,11 @@ impl CountingPass<'_> {
         }) else {
             return Ok(None);
         };
-        let batches = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, weighed.iterations));
-        let replies = self.programs.block(weighed, program, batches.to_vec())?;
-        let mean = net_of(counter, &replies);
+        let [tare, case] =
+            [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, weighed.iterations));
+        let after_wait = Batch { iterations: 1, ..case };
+        let replies = self.programs.block(weighed, program, vec![after_wait, tare, case])?;
+        let mean = net_of(counter, &replies[1..]);
         let arm = &self.record.run.arms[weighed.arm];
         let one = arm.sample(&declaration(counter).key).map(|sample| median(&sample.readings));
         let swing = if counter.quality == Quality::Exact { 1.0 } else { 64.0 };
@@ -352,7 +371,7 @@ impl CountingPass<'_> {
             cases => format!(" (and {} more)", cases - 1),
         };
         let message = format!(
-            "one iteration of ‘{}’{others} allocates {}, but {} in a row allocate {} each: some allocate more, which the figure leaves out",
+            "an iteration of ‘{}’{others} allocates {}, but {} in a row allocate {} each: some allocate more, which the figure leaves out",
             self.record.run.arms[most.arm].name,
             text(most.one),
             most.iterations,

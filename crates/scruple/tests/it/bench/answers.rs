@@ -238,7 +238,7 @@ fn what_only_some_iterations_allocate_is_a_remark() {
     let answer = bench(&Place::new(), &["--no-store"], &[GOOD, queue]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let text = answer.unwrapped();
-    assert!(text.contains("one iteration of ‘queue’ allocates 72 B, but "), "{}", answer.exchange());
+    assert!(text.contains("an iteration of ‘queue’ allocates 72 B, but "), "{}", answer.exchange());
     assert!(text.contains(" in a row allocate 80 B each: some allocate more"), "{}", answer.exchange());
     let even =
         bench(&Place::new(), &["--no-store"], &[r#"{"name":"even","cost":5,"bytes":72,"segment":100}"#]);
@@ -387,12 +387,38 @@ fn a_case_may_ask_for_its_first_iteration_to_be_counted() {
 /// program was moved while it waited for the request.
 #[test]
 fn what_an_iteration_allocates_only_after_a_wait_is_not_counted() {
-    let pool = r#"{"name":"pool","cost":5,"bytes":16,"moved":4096}"#;
+    let pool = r#"{"name":"pool","cost":20000,"bytes":16,"moved":4096}"#;
     for options in [&["--no-store", "--json"][..], &["--no-store", "--json", "--count-only"]] {
         let answer = bench(&Place::new(), options, &[GOOD, pool]);
         let bytes = at(&answer.json(), "/arms/2/metrics/alloc.bytes/estimate").as_f64();
         assert_eq!(bytes, Some(16.0), "{}", answer.exchange());
+        assert!(!answer.stdout.contains("in a row"), "{}", answer.exchange());
     }
+}
+
+/// Go counts a block of 16 bytes when the first of two objects of eight bytes takes it.
+#[test]
+fn objects_that_share_a_block_are_counted_as_the_part_that_they_take() {
+    let small = r#"{"name":"small","cost":5,"bytes":8,"shared":16}"#;
+    let once = r#"{"name":"once","cost":5,"bytes":8,"shared":16,"once":4096}"#;
+    let answer = bench(&Place::new(), &["--no-store", "--json"], &[small, once]);
+    for arm in [0, 2] {
+        let bytes = at(&answer.json(), &format!("/arms/{arm}/metrics/alloc.bytes/estimate")).as_f64();
+        assert_eq!(bytes, Some(8.0), "{}", answer.exchange());
+    }
+    let remark = "the first iteration of ‘once’ allocates 4,104 B more than later ones";
+    assert!(answer.json().to_string().contains(remark), "{}", answer.exchange());
+}
+
+#[test]
+fn bytes_outside_of_the_heap_of_javascript_have_a_column_if_there_are_any() {
+    let table = |bytes: u32| {
+        let case = format!(r#"{{"name":"array","cost":5,"outside":{bytes}}}"#);
+        bench(&Place::new(), &["--no-store"], &[&case]).stdout
+    };
+    let (some, none) = (table(80_000), table(0));
+    assert!(some.contains("outside heap") && some.contains("≈80,000 B"), "{some}");
+    assert!(!none.contains("outside heap"), "{none}");
 }
 
 /// Optimised code may not create objects that it does not need.
