@@ -4,6 +4,7 @@ import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 
 public class Shapes {
@@ -13,12 +14,15 @@ public class Shapes {
     /** A cache of which a cleaner removes the entries whose objects are dead. */
     static final Map<Integer, WeakReference<byte[]>> weak = new ConcurrentSkipListMap<>();
     static Cleaner cleaner;
+    /** A map that has the table for many entries, and none of them any more. */
+    static Map<Object, Object> emptied;
 
     public static void main(String[] words) {
         String shape = words[0];
         int n = Integer.parseInt(words[1]);
         if (shape.equals("base")) for (int i = 0; i < 300000; i++) kept.add(new byte[84]);
         if (shape.equals("weak")) cleaner = Cleaner.create();
+        if (shape.equals("emptied")) emptied = new WeakHashMap<>(n);
         for (int i = 1; i <= n; i++) {
             byte[] block = new byte[84];
             latest = block;

@@ -62,8 +62,8 @@ fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -
 }
 
 /// Checks that a cache is not found to leak whose entries are removed after a collection has found their objects dead.
-fn removes_entries(scales: &mut Scales, command: &[&OsStr]) {
-    let (verdict, runs) = shape(scales, command, "weak");
+fn removes_entries(scales: &mut Scales, command: &[&OsStr], cache: &str) {
+    let (verdict, runs) = shape(scales, command, cache);
     let ((small, few), (large, many)) = (runs[0], runs[runs.len() - 1]);
     let each = (many - few) / (large - small);
     assert!(
@@ -108,7 +108,7 @@ fn node(scales: &mut Scales) -> Done {
     script(scales, "node", "shapes.cjs", 90.0..180.0)?;
     // Callbacks of a FinalizationRegistry remove the entries of this cache.
     let (interpreter, program) = (installed("node")?, program("shapes.cjs"));
-    removes_entries(scales, &[interpreter.as_os_str(), program.as_os_str()]);
+    removes_entries(scales, &[interpreter.as_os_str(), program.as_os_str()], "weak");
     Ok(())
 }
 
@@ -183,9 +183,12 @@ fn java(scales: &mut Scales) -> Done {
         let tried =
             std::process::Command::new(&java).args([collector, "-version"]).output().expect("it starts");
         if tried.status.success() {
-            seen += 1;
             keeps(scales, &command, 90.0..140.0)?;
-            removes_entries(scales, &command);
+            removes_entries(scales, &command, "weak");
+            if seen == 0 {
+                removes_entries(scales, &command, "emptied");
+            }
+            seen += 1;
         }
     }
     if seen > 0 { Ok(()) } else { Err(Skip("no collector is there".to_owned())) }

@@ -142,7 +142,10 @@ static int64_t collect_and_pass_on(table jvmti, table jni, uint64_t end) {
     return live;
 }
 
-enum { MOST_CLEANERS = 16, WAITS = 0x80, BLOCKED = 0x400, OF_THE_LIBRARY = 256 };
+enum { MOST_CLEANERS = 16, WAITS = 0x80, BLOCKED = 0x400 };
+
+/* The most that WeakHashMaps of the library contain, and the bytes of their tables. */
+enum { ENTRIES_OF_THE_LIBRARY = 256, TABLES_OF_THE_LIBRARY = 8192 };
 
 /* The threads of the program, of which all but ours and those that clean are suspended for a reading. */
 struct threads {
@@ -207,7 +210,9 @@ static int64_t read_suspended(table jvmti, table jni, struct threads *threads, u
             resume(jvmti, threads->others, threads->all, results), sleep_for(500000u << (attempt < 7 ? attempt : 7));
         suspend(jvmti, threads->others, threads->all, results);
         if (weak_map && in_weak_map(jvmti, jni, threads->all, threads->others)) continue;
-        threads->uses_maps = weak_map && use_weak_maps(jvmti, jni) > OF_THE_LIBRARY;
+        /* A map that is empty now may have had many entries, and still has the table for them. */
+        threads->uses_maps = weak_map && (use_weak_maps(jvmti, jni) > ENTRIES_OF_THE_LIBRARY ||
+                                          weak_tables(jvmti) > TABLES_OF_THE_LIBRARY);
         *cleaned = (!threads->cleaning && !threads->uses_maps) || let_program_clean(jvmti, jni, threads, end);
     }
     int64_t live = live_bytes(jvmti, jni, 4);
