@@ -2,7 +2,8 @@
 
 use super::pair_samples::{replicates_of, samples_of};
 use super::{
-    Judged, POOLED, Pair, between_runs, declaration, floor_of, node_replicates, pooled, waiting_share,
+    Judged, POOLED, Pair, RESOLUTION, between_runs, declaration, floor_of, node_replicates, pooled,
+    waiting_share,
 };
 use crate::evidence::{Evidence, Readings};
 use crate::metric::{Better, Pass, Quality};
@@ -26,8 +27,10 @@ pub fn compare_pairs(pairs: &[Pair<'_>], terms: &Terms) -> Vec<Judged> {
     let mut keys: Vec<&String> = pairs.iter().flat_map(|pair| pair.arm.figures.keys()).collect();
     sorting::ascending(&mut keys);
     keys.dedup();
-    // The parameters of a batch are not figures of the case.
-    keys.retain(|key| !key.starts_with("batch.") && !key.ends_with(POOLED));
+    // The parameters of a batch, and the possible errors of figures, are not figures of the case.
+    let is_figure =
+        |key: &str| !key.starts_with("batch.") && !key.ends_with(POOLED) && !key.ends_with(RESOLUTION);
+    keys.retain(|key| is_figure(key));
     let rows: Vec<Row<'_>> =
         keys.into_iter().flat_map(|key| rows_of(key, pairs, terms, level_of(key, pairs, terms))).collect();
     let loaded = |pair: &Pair<'_>| matches!(pair.arm.subject, Subject::Request { .. });

@@ -410,6 +410,25 @@ fn objects_that_share_a_block_are_counted_as_the_part_that_they_take() {
     assert!(answer.json().to_string().contains(remark), "{}", answer.exchange());
 }
 
+/// The possible error of a count depends on the length of the batches, and is no figure of the case.
+#[test]
+fn possible_errors_of_figures_are_not_compared() {
+    let paused = |every: u32| format!(r#"{{"name":"paused","cost":100,"pause":[{every},1000]}}"#);
+    let place = Place::new();
+    let old = fake(&place, &[&paused(300)]).iter().map(|word| format!("'{word}' ")).collect::<String>();
+    let options = ["--no-store", "--json", "--count-only", "--against", old.trim()];
+    let run = bench_freely(&place, &options, &[&paused(500)]).json();
+    let metrics: Vec<&str> = run["comparisons"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["metric"].as_str())
+        .collect();
+    assert!(metrics.contains(&"gc.count"), "{metrics:?}");
+    assert!(at(&run, "/arms/0/metrics").get("gc.count.resolution").is_some(), "{run}");
+    assert!(!metrics.iter().any(|key| key.ends_with(".resolution")), "{metrics:?}");
+}
+
 #[test]
 fn bytes_outside_of_the_heap_of_javascript_have_a_column_if_there_are_any() {
     let table = |bytes: u32| {
