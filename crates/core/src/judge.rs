@@ -148,10 +148,18 @@ pub fn estimate_of(arm: &Arm, key: &str, sample: &Sample, level: f64) -> Estimat
     pooled::estimate(arm, key, level).unwrap_or_else(|| widened(estimate(sample, level), arm, key))
 }
 
+/// The possible error of the readings of a metric of an arm; 0 if the arm states none.
+fn possible_error(arm: &Arm, key: &str) -> f64 {
+    let stated = arm.sample(&resolution_key(key));
+    stated.map_or(0.0, |sample| sample.readings.iter().copied().fold(0.0, f64::max))
+}
+
 /// The estimate, widened by the possible error of the readings of the metric where the arm has one.
 fn widened(estimate: Estimate, arm: &Arm, key: &str) -> Estimate {
-    let Some(sample) = arm.sample(&resolution_key(key)) else { return estimate };
-    let more = sample.readings.iter().copied().fold(0.0, f64::max);
+    let more = possible_error(arm, key);
+    if more == 0.0 {
+        return estimate;
+    }
     let interval = estimate.interval.map(|i| Interval {
         low: (i.low - more).max(0.0).min(i.low),
         high: i.high + more,

@@ -3,7 +3,7 @@
 use super::pair_samples::{replicates_of, samples_of};
 use super::{
     Judged, POOLED, Pair, RESOLUTION, between_runs, declaration, floor_of, node_replicates, pooled,
-    waiting_share,
+    possible_error, waiting_share,
 };
 use crate::evidence::{Evidence, Readings};
 use crate::metric::{Better, Pass, Quality};
@@ -145,7 +145,9 @@ fn compared<'a>(
     }
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
-    let floor = floor_of(key);
+    // Each of the two figures may be off by the possible error. A count of nothing states none, and has the same.
+    let error = possible_error(pair.reference, key).max(possible_error(pair.arm, key));
+    let floor = floor_of(key).max(2.0 * error);
     let is_time = arm.unit == Unit::Nanoseconds;
     if arm.pass == Pass::Build
         && worst == Quality::Exact
@@ -179,5 +181,46 @@ fn compared<'a>(
             ComparedBy::Noisy(Readings { reference: left, arm: right, paired, replicate, resolution })
         }
         Err(why) => ComparedBy::Counted(Evidence::undecided(why, &left, &right)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::resolution_key;
+    use crate::metric::Metric;
+    use crate::sample::{Figure, Reading};
+    use crate::unit::Unit;
+    use crate::verdict::Verdict;
+
+    /// A program that always allocates the same has the same number of collections in each batch. Another process may have
+    /// one more, because its batches begin elsewhere between two collections.
+    #[test]
+    fn counts_that_differ_by_their_possible_error_are_not_different() {
+        let case = |events: f64, error: Option<f64>| {
+            let mut arm = Arm::new("f", Subject::case("f", Vec::new()), Role::Subject);
+            let figures = [("gc.count".to_owned(), Some(events)), (resolution_key("gc.count"), error)];
+            for (key, value) in figures.iter().filter_map(|(key, value)| Some((key, (*value)?))) {
+                let metric = Metric::custom(key, Unit::Count, Quality::Noisy, Pass::Counting);
+                let mut figure = None;
+                for block in 0..6 {
+                    let reading = Reading::of(&metric, value / 1000.0, "test");
+                    Figure::add(&mut figure, reading, Pass::Counting, block);
+                }
+                arm.figures.extend(figure.map(|figure| (key.clone(), figure)));
+            }
+            arm
+        };
+        let verdict = |from: (f64, Option<f64>), to: (f64, Option<f64>)| {
+            let (reference, arm) = (case(from.0, from.1), case(to.0, to.1));
+            let found = compare_pairs(&[Pair::new(&reference, &arm, true)], &Terms::default());
+            found[0].comparison.verdict
+        };
+        let one = Some(1.0);
+        assert_eq!(verdict((10.0, None), (11.0, None)), Verdict::Different);
+        assert_ne!(verdict((10.0, one), (11.0, one)), Verdict::Different);
+        assert_ne!(verdict((0.0, None), (1.0, one)), Verdict::Different);
+        assert_eq!(verdict((10.0, one), (20.0, one)), Verdict::Different);
+        assert_eq!(verdict((0.0, None), (10.0, one)), Verdict::Different);
     }
 }
