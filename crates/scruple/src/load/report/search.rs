@@ -5,7 +5,8 @@ use crate::progress::in_words;
 use crate::render::Report;
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
-use scruple_core::knee::{KneeInterval, RateOutcome};
+use anstyle::Style;
+use scruple_core::knee::{KneeInterval, RateOutcome, Tally};
 use scruple_core::plural::counted;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{Capacity, Ended, Plan, RatePoint, measurement};
@@ -26,26 +27,21 @@ pub(super) fn text(report: &Report<'_>, loads: &Loads, sought: &RateSearch, widt
     let _ = writeln!(out, "{}\n", wrap(&head, width));
     let most =
         sought.found.points.iter().filter_map(|point| point.response.quantile(0.99)).max().unwrap_or(1);
-    let rates: Vec<String> =
-        sought.found.tallies.iter().map(|tally| format!("{}/s", grouped(tally.rate))).collect();
+    let groups = neighbours(&sought.found.tallies, MOST_ROWS);
+    let rates: Vec<String> = groups.iter().map(|group| rates(group)).collect();
     let widest = rates.iter().map(|rate| rate.width()).max().unwrap_or(0);
-    for (tally, rate) in sought.found.tallies.iter().zip(&rates) {
-        let points = || sought.found.points.iter().filter(|point| point.rate == tally.rate);
-        let mut p99: Vec<u64> = points().filter_map(|point| point.response.quantile(0.99)).collect();
+    for (group, rate) in groups.iter().zip(&rates) {
+        let within = |point: &&RatePoint| group.iter().any(|tally| tally.rate == point.rate);
+        let points: Vec<&RatePoint> = sought.found.points.iter().filter(within).collect();
+        let mut p99: Vec<u64> = points.iter().filter_map(|point| point.response.quantile(0.99)).collect();
         p99.sort_unstable();
         let p99 = p99.get(p99.len() / 2).copied();
         let bar = p99.map_or(0, |ns| bar(ns, most));
-        let (style, word) = match (tally.good > 0, tally.bad > 0) {
-            (true, false) => (GOOD, "kept".to_owned()),
-            (false, true) => (BAD, broken(&points().collect::<Vec<_>>())),
-            (true, true) => (OPEN, format!("kept {} of {} times", tally.good, tally.good + tally.bad)),
-            (false, false) => (OPEN, "void".to_owned()),
-        };
         let p99 = p99.map_or(String::new(), |ns| quantity(ns as f64, &Unit::Nanoseconds));
-        let times = tally.good + tally.bad + tally.void;
         let line =
             format!("  {}  p99 {}  {}", right(rate, widest), right(&p99, 8), fit(&"▇".repeat(bar), BAR));
-        let _ = writeln!(out, "{line}  {times} × {style}{word}{style:#}");
+        let (style, words) = outcome(group, &points);
+        let _ = writeln!(out, "{line}  {style}{words}{style:#}");
     }
     let _ = writeln!(out, "\n{BOLD}{}{BOLD:#}", wrap(&answer(sought), width));
     for text in remarks(sought, loads.plan.threads.are_well_placed()) {
@@ -108,6 +104,56 @@ fn lengths(plan: &Plan, points: &[RatePoint]) -> String {
         Some((only, _)) => format!(" of {}", in_words(only)),
         None => String::new(),
     }
+}
+
+/// The largest number of rows of the table. Neighbouring rates share a row if there are more.
+const MOST_ROWS: usize = 12;
+
+/// Divides rates, in increasing order, into at most `most` groups of neighbours. Those that are relatively closest come
+/// together.
+fn neighbours(tallies: &[Tally], most: usize) -> Vec<&[Tally]> {
+    let mut groups: Vec<&[Tally]> = tallies.chunks(1).collect();
+    while groups.len() > most.max(1) {
+        let width = |pair: &[&[Tally]]| pair[1][pair[1].len() - 1].rate / pair[0][0].rate;
+        let widths = groups.windows(2).map(width).enumerate();
+        let Some((closest, _)) = widths.min_by(|left, right| left.1.total_cmp(&right.1)) else { break };
+        let start: usize = groups[..closest].iter().map(|group| group.len()).sum();
+        let joined = groups[closest].len() + groups[closest + 1].len();
+        groups.splice(closest..closest + 2, [&tallies[start..start + joined]]);
+    }
+    groups
+}
+
+/// The rates of a group, as a range.
+fn rates(group: &[Tally]) -> String {
+    let ends = [group.first(), group.last()].map(|tally| tally.map_or(String::new(), |t| grouped(t.rate)));
+    match ends[0] == ends[1] {
+        true => format!("{}/s", ends[0]),
+        false => format!("{}–{}/s", ends[0], ends[1]),
+    }
+}
+
+/// Says how many of the measurements at these rates kept the limits, and why others did not.
+fn outcome(group: &[Tally], points: &[&RatePoint]) -> (Style, String) {
+    let sum = |of: fn(&Tally) -> u32| group.iter().map(of).sum::<u32>();
+    let (good, bad, void) = (sum(|tally| tally.good), sum(|tally| tally.bad), sum(|tally| tally.void));
+    let style = match (good > 0, bad > 0) {
+        (true, false) => GOOD,
+        (false, true) => BAD,
+        _ => OPEN,
+    };
+    let mut words = Vec::new();
+    if good + bad > 0 {
+        words.push(format!("kept {good} of {}", good + bad));
+    }
+    if bad > 0 {
+        words.push(broken(points));
+    }
+    if void > 0 {
+        words.push(format!("{void} void"));
+    }
+    words.retain(|word| !word.is_empty());
+    (style, words.join("; "))
 }
 
 /// The width of a bar, in columns.
@@ -201,6 +247,26 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn a_search_with_many_rates_has_a_short_table() {
+        let at = |rate| Tally { rate, good: 1, bad: 1, void: 0 };
+        // A search doubles the rate, and then measures around the estimate.
+        let mut all: Vec<f64> = vec![100.0, 200.0, 400.0, 800.0];
+        all.extend((0..40).map(|step| 600.0 + f64::from(step)));
+        all.sort_unstable_by(f64::total_cmp);
+        let tallies: Vec<Tally> = all.into_iter().map(at).collect();
+        let groups = neighbours(&tallies, 6);
+        assert_eq!(groups.concat(), tallies, "every rate is in one group, in order");
+        let rows: Vec<String> = groups.iter().map(|group| rates(group)).collect();
+        assert_eq!((rows.len(), &rows[..3]), (6, ["100/s", "200/s", "400/s"].map(str::to_owned).as_slice()));
+        assert_eq!(rows.last().map(String::as_str), Some("800/s"));
+        assert!(rows[3].starts_with("600–") && rows[4].ends_with("–639/s"), "{rows:?}");
+        assert_eq!(outcome(groups[0], &[]).1, "kept 1 of 2");
+        assert_eq!(neighbours(&tallies[..6], 6).len(), 6, "few rates have a row each");
+        let void = Tally { rate: 5.0, good: 0, bad: 0, void: 2 };
+        assert_eq!(outcome(&[void], &[]).1, "2 void");
+    }
 
     #[test]
     fn a_single_measurement_is_one() {
