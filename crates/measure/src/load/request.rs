@@ -72,6 +72,12 @@ pub(crate) enum Failed {
 }
 
 impl AnswerCheck {
+    /// The texts that an answer is compared with.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> + '_ {
+        let json = self.json.values().filter_map(|value| value.as_str().map(str::to_owned));
+        self.contains.iter().chain(self.headers.values()).cloned().chain(json)
+    }
+
     /// Whether the check examines more than the status and the length.
     pub(crate) fn looks_inside(&self) -> bool {
         self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()

@@ -226,6 +226,16 @@ impl RequestFileReader<'_> {
             false => request,
         };
         request.validate().map_err(|why| self.at(entry, why))?;
+        for text in request.check.texts() {
+            let values = placeholders::names(&text).unwrap_or_default();
+            if let Some((name, _)) = values.iter().find(|(name, _)| self.slot(name, known).is_ok()) {
+                let why = format!(
+                    "a check is compared as it stands, so ‘${{{name}}}’ would not be replaced by the value: values are \
+                     inserted into paths, headers and bodies only"
+                );
+                return Err(self.at(entry, why));
+            }
+        }
         let mut captures = Vec::new();
         for (name, capture) in &own.capture {
             let slot = self.slots.iter().position(|other| other == name).unwrap_or(0);

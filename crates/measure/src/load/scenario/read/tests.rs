@@ -115,6 +115,11 @@ fn mistakes_are_named_with_their_line() {
     let limit = wrong(&SHOP.replace("shop = [", "shoop = ["));
     assert!(limit.contains("‘shoop’") && limit.contains("‘shop’") && limit.starts_with("line "), "{limit}");
     assert!(wrong(&SHOP.replace("errors = \"20%\"\n", "")).contains("has no limit"));
+    let check = r#"check = { json = { "/token" = "${token}" } }"#;
+    let item = r#"path = "${page}""#;
+    let text = wrong(&SHOP.replace(item, &format!("{item}\n{check}")));
+    assert!(text.contains("‘${token}’ would not be replaced by the value"), "{text}");
+    assert!(read(&SHOP.replace(item, &format!("{item}\n{}", check.replace("token}", "other}")))).is_ok());
     assert!(wrong(&SHOP.replace("\"/token\"", "\"token\"")).contains("begins with ‘/’"));
     assert!(wrong(&SHOP.replace("(/[^\"]+)", "(/[^")).contains("not a regular expression"));
     assert!(wrong(&SHOP.replace("\"1m\"", "\"1 fortnight\"")).contains("not a time"));
