@@ -57,7 +57,7 @@ pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
         }
         None => None,
     };
-    Cell { text: value, tail, ..Cell::default() }
+    Cell { text: format!("{}{value}", sample.worth().mark()), tail, ..Cell::default() }
 }
 
 /// Writes the effect of a comparison without its interval, with no more digits than it needs alone.

@@ -1,6 +1,7 @@
 //! Exact metrics, absent metrics, and limits on both.
 
 use crate::scripted_readings::{Arm, arm, noisy_arm, old_and_new};
+use crate::support::Place;
 use insta::assert_snapshot;
 
 fn bytes(arm: Arm, bytes: f64) -> Arm {
@@ -38,11 +39,11 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
     let wavering = |arm: Arm| {
         arm.launches("counting", 2).with("counting", "malloc.bytes", |launch| 4096.0 + 16.0 * launch as f64)
     };
-    let answer = old_and_new(
-        wavering(arm(1.0, 1)),
-        bytes(arm(1.0, 2), 4096.0),
-        &["-r", "16", "--metrics", "malloc.bytes"],
-    );
+    let place = Place::new();
+    let arms = [("old", wavering(arm(1.0, 1))), ("new", bytes(arm(1.0, 2), 4096.0))];
+    let words =
+        ["--no-store", "-n", "old", "-n", "new", "true", "true new", "-r", "16", "--metrics", "malloc.bytes"];
+    let answer = place.play(&arms, &[words.as_slice(), &["--export", "page.html"]].concat());
     assert_snapshot!(answer.exchange(), @r#"
     exit 0
     --- stdout
@@ -54,6 +55,8 @@ fn exact_readings_that_disagree_are_shown_with_their_range_and_judged_as_noisy()
 
     ‘new’ and ‘old’ take the same malloc bytes, within 2.0 %.
     "#);
+    let page = std::fs::read_to_string(place.file("page.html")).expect("a page");
+    assert!(page.contains("≈4") && !page.contains("≈4,096"), "{page}");
 }
 
 #[test]
