@@ -224,6 +224,7 @@ fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> LimitCoun
 
 #[cfg(test)]
 mod tests {
+    use super::super::ConnectionOutcomes;
     use super::*;
     use crate::load::{Failures, GeneratorCost};
 
@@ -251,6 +252,7 @@ mod tests {
             idle_failures: Failures::default(),
             connect: Latencies::default(),
             reconnects: 0,
+            connections: ConnectionOutcomes::default(),
             parts,
             warm_up: 0,
             stalls: Vec::new(),

@@ -36,6 +36,10 @@ pub(crate) struct Connection {
     pub(crate) freed: Option<u64>,
     /// Whether the connection is in the queue of free connections.
     pub(crate) queued: bool,
+    /// Whether an answer has come on the current socket.
+    pub(crate) heard: bool,
+    /// The numbers of answers and of time-outs in this turn, over all sockets.
+    pub(crate) outcomes: (u64, u64),
     pub(crate) exchange: Option<Exchange>,
     pub(crate) reader: http1::ResponseReader,
     pub(crate) tls: Option<Box<Tls>>,
@@ -67,6 +71,8 @@ impl Connection {
             failed_attempts: 0,
             freed: None,
             queued: false,
+            heard: false,
+            outcomes: (0, 0),
             exchange: None,
             reader: http1::ResponseReader::default(),
             tls: None,
@@ -113,6 +119,7 @@ impl Connection {
         }
         self.generation = self.generation.wrapping_add(1);
         self.link = ConnectionState::Down;
+        self.heard = false;
         self.exchange = None;
         self.tls = None;
         self.http2 = None;
@@ -147,6 +154,15 @@ impl Connection {
             http2.give_back(bytes);
         }
         sent
+    }
+
+    /// Whether a request that fails with this class can have been sent while the server was closing the connection: a
+    /// server may close a connection after any answer, and does not read what crosses that on the way.
+    pub(crate) fn may_have_crossed(&mut self, class: Failure) -> bool {
+        self.heard
+            && self.http2.is_none()
+            && matches!(class, Failure::ClosedEarly | Failure::Reset)
+            && matches!(self.reader.end(), http1::AtEnd::Nothing)
     }
 
     /// Whether the socket has accepted all bytes handed to [`Connection::send`].

@@ -53,6 +53,11 @@ impl Failure {
         Failure::Unsent,
     ];
 
+    /// Whether no connection was there that the request could be sent on.
+    pub(crate) fn is_before_sending(self) -> bool {
+        matches!(self, Failure::Refused | Failure::Unconnected | Failure::Tls | Failure::Unsent)
+    }
+
     /// The name of the class in JSON and thresholds.
     pub fn name(self) -> &'static str {
         match self {

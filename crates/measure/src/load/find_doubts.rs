@@ -39,6 +39,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     doubts.extend(few_requests(result.times.response.count()));
     doubts.extend(delayed_acknowledgements(result));
     doubts.extend(closing(plan, result));
+    doubts.extend(few_connections(plan, result));
     doubts
 }
 
@@ -81,10 +82,7 @@ fn not_met(plan: &Plan, result: &LoadResult, rate: f64) -> Option<Doubt> {
             if unsent > 0 { format!("; {}", never()) } else { String::new() }
         ),
     };
-    let connections = match plan.connections.max(plan.grow_to) {
-        1 => "1 connection".to_owned(),
-        several => format!("{} connections", grouped(f64::from(several))),
-    };
+    let connections = connections(plan.connections.max(plan.grow_to));
     let asked = match &plan.scenario {
         None => format!("{} requests/s are", grouped(rate)),
         Some(_) => "This number of sessions is".to_owned(),
@@ -245,6 +243,28 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
         );
         Doubt::new("server-closes", false, text)
     })
+}
+
+/// The doubt about a server that handles fewer connections at a time than the load has: requests on the others time out
+/// although the server is not slow.
+fn few_connections(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
+    let handled = result.connections_at_a_time().filter(|_| plan.keep_alive)?;
+    let (of, mute) = (&result.connections, result.connections.mute);
+    let text = format!(
+        "all {} time-outs are on {} on which the server answered nothing, while it answered on {}: it handles no more \
+         connections at a time, and is not slow. Load it with -c {handled} or --no-keep-alive",
+        grouped(of.mute_timeouts as f64),
+        connections(mute),
+        connections(handled),
+    );
+    Some(Doubt::new("few-connections", false, text))
+}
+
+fn connections(count: u32) -> String {
+    match count {
+        1 => "1 connection".to_owned(),
+        several => format!("{} connections", grouped(f64::from(several))),
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use super::failure::Failures;
 use super::generator_delays::DelayedRecord;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
-use super::result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart};
+use super::result::{
+    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart,
+};
 use super::shared::Ended;
 use super::stalls;
 use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder, SlowRequest};
@@ -17,6 +19,7 @@ pub(crate) struct ThreadResult {
     pub(crate) recorder: Recorder,
     pub(crate) ended: Ended,
     pub(crate) cost: GeneratorCost,
+    pub(crate) connections: ConnectionOutcomes,
     pub(crate) priority_refused: bool,
     /// Whether more requests timed out than the plan allows.
     pub(crate) gave_up: bool,
@@ -62,6 +65,7 @@ pub(crate) fn merge(
         idle_failures: Failures::default(),
         connect: Latencies::default(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
+        connections: ConnectionOutcomes::default(),
         warm_up: cut,
         stalls,
         kinds: kinds(plan, &recorders.iter().map(|r| r.kinds.as_slice()).collect::<Vec<_>>()),
@@ -72,6 +76,7 @@ pub(crate) fn merge(
         doubts: Vec::new(),
         parts,
     };
+    threads.iter().for_each(|thread| result.connections.add(thread.connections));
     for recorder in &recorders {
         result.connect += &recorder.connect.latencies();
         result.idle_failures.add(&recorder.idle_failures);
@@ -266,6 +271,7 @@ fn cost(threads: &[ThreadResult]) -> GeneratorCost {
         sum.waited += cost.waited;
         sum.preempted += cost.preempted;
         sum.requests += cost.requests;
+        sum.reached += cost.reached;
     }
     sum
 }

@@ -63,7 +63,9 @@ pub use plan::{Arrivals, GeneratorThreads, LATE, Pace, Plan, PlannedRow, Polling
 pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, RequestOrder, request_file};
 pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};
-pub use result::{GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes, RunPart};
+pub use result::{
+    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes, RunPart,
+};
 pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Session, TurnEvent, run, run_watched};
 pub use shared::{Ended, LoadProgress};

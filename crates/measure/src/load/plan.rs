@@ -172,6 +172,14 @@ const PARTS: u32 = 40;
 pub const LATE: Duration = Duration::from_millis(5);
 
 impl Plan {
+    /// The same plan over at most this many connections, but at least one for each thread.
+    pub fn over(&self, connections: u32) -> Plan {
+        match connections < self.connections {
+            true => Plan { connections: connections.max(self.threads.count), grow_to: 0, ..self.clone() },
+            false => self.clone(),
+        }
+    }
+
     /// A plan that sends `request` in a closed loop on one connection for ten seconds.
     pub fn of(request: Request) -> Plan {
         Plan {

@@ -1,7 +1,7 @@
 //! The result of a load.
 
 use super::doubt::Doubt;
-use super::failure::Failures;
+use super::failure::{Failure, Failures};
 use super::generator_delays::Delayed;
 use super::latencies::Latencies;
 use super::plan::RowOf;
@@ -34,6 +34,8 @@ pub struct LoadResult {
     pub connect: Latencies,
     /// The number of times that a connection was made again.
     pub reconnects: u64,
+    /// How the requests went by connection, including the warm-up.
+    pub connections: ConnectionOutcomes,
     /// The parts of the run, including the warm-up.
     pub parts: Vec<RunPart>,
     /// The number of parts at the beginning that count as warm-up.
@@ -53,6 +55,26 @@ pub struct LoadResult {
     pub unfinished: u64,
     /// The doubts about the figures.
     pub doubts: Vec<Doubt>,
+}
+
+/// How the requests went by connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ConnectionOutcomes {
+    /// The number of connections on which the server answered.
+    pub answering: u32,
+    /// The number of connections on which it answered nothing, and requests timed out.
+    pub mute: u32,
+    /// The number of requests that timed out on the latter.
+    pub mute_timeouts: u64,
+}
+
+impl ConnectionOutcomes {
+    /// Adds the connections of another thread.
+    pub(crate) fn add(&mut self, more: ConnectionOutcomes) {
+        self.answering += more.answering;
+        self.mute += more.mute;
+        self.mute_timeouts += more.mute_timeouts;
+    }
 }
 
 /// The numbers of requests and their outcomes.
@@ -243,6 +265,9 @@ pub struct GeneratorCost {
     pub preempted: u64,
     /// The number of requests that were handled, including the warm-up and failures.
     pub requests: u64,
+    /// The number of these that may have reached the server. Without a connection, or on one that the server was closing
+    /// after an answer, a request does not.
+    pub reached: u64,
 }
 
 impl GeneratorCost {
@@ -260,6 +285,14 @@ impl GeneratorCost {
 }
 
 impl LoadResult {
+    /// The number of connections that the server handles at a time, if it is smaller than that of the load: it answered
+    /// on these and on no others, and requests timed out on the others only.
+    pub fn connections_at_a_time(&self) -> Option<u32> {
+        let ConnectionOutcomes { answering, mute, mute_timeouts } = self.connections;
+        let timeouts: u64 = self.parts.iter().map(|part| part.counts.failures.of(Failure::TimedOut)).sum();
+        (answering > 0 && mute > 0 && mute_timeouts == timeouts).then_some(answering)
+    }
+
     /// Whether the figures may be used, because no doubt makes them void.
     pub fn valid(&self) -> bool {
         !self.doubts.iter().any(|doubt| doubt.voids)

@@ -101,6 +101,12 @@ impl LoadShared {
             |live: &LiveFigures| live.answered.load(Ordering::Relaxed) + live.failed.load(Ordering::Relaxed);
         self.live.iter().map(of).sum()
     }
+
+    /// The number of these that may have reached the server.
+    pub(crate) fn reached(&self) -> u64 {
+        let unread: u64 = self.live.iter().map(|live| live.unread.load(Ordering::Relaxed)).sum();
+        self.handled().saturating_sub(unread)
+    }
 }
 
 /// What the reader needs to know about the answer to a request.
@@ -113,6 +119,7 @@ fn expected(request: &Request) -> Expect {
 pub(crate) struct LiveFigures {
     pub(crate) answered: AtomicU64,
     pub(crate) failed: AtomicU64,
+    pub(crate) unread: AtomicU64,
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,

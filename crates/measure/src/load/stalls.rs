@@ -70,6 +70,8 @@ pub(crate) struct StallDetector {
     /// Since when a request is due and nothing was answered; `None` if no request waits.
     since: Option<u64>,
     last: u64,
+    /// When the latest of the answered requests was due.
+    latest_due: u64,
     /// When the generator last polled for answers.
     polled: Option<u64>,
     /// Since when the generator had not polled, because it was busy sending or had no core; `None` if it had.
@@ -122,8 +124,17 @@ impl StallDetector {
         self.since = (self.waiting > 0).then_some(now);
     }
 
-    /// Records that a request is given up, which does not count as an answer.
-    pub(crate) fn give_up(&mut self, now: u64) {
+    /// Records that the request that has been answered was due at a time.
+    pub(crate) fn overtook(&mut self, due: u64) {
+        self.latest_due = self.latest_due.max(due);
+    }
+
+    /// Records that a request that was due at a time is given up, which does not count as an answer. If later requests
+    /// were answered before it, it does not show that the server stood still.
+    pub(crate) fn give_up(&mut self, now: u64, due: u64) {
+        if due < self.latest_due {
+            self.most = self.most.saturating_sub(1);
+        }
         if self.waiting <= 1 {
             self.note(self.reading(now, None).earliest);
             (self.since, self.last, self.most) = (None, now, 0);
@@ -244,9 +255,21 @@ mod tests {
     fn an_unanswered_request_is_a_stall_until_it_is_given_up() {
         let mut stall_detector = detector(&(0..50).map(|i| (i * 10, i * 10 + 1)).collect::<Vec<_>>());
         (0..5).for_each(|i| stall_detector.due((500 + i) * MS));
-        (0..5).for_each(|_| stall_detector.give_up(1500 * MS));
+        (0..5).for_each(|_| stall_detector.give_up(1500 * MS, 500 * MS));
         let found = stalls(&[&stall_detector], 0);
         let to = 1500 * MS as i64;
         assert_eq!(found, [Stall { from: 500 * MS as i64, to, requests: 5 }]);
+        // Two requests hang while others are answered, and one at the end.
+        let mut hanging = StallDetector::default();
+        (0..2).for_each(|_| hanging.due(0));
+        for at in 0..50 {
+            hanging.due(at * 10 * MS);
+            hanging.overtook(at * 10 * MS);
+            hanging.answer(Arrival::at((at * 10 + 1) * MS));
+        }
+        hanging.due(500 * MS);
+        (0..2).for_each(|_| hanging.give_up(1000 * MS, 0));
+        hanging.give_up(1500 * MS, 500 * MS);
+        assert_eq!(stalls(&[&hanging], 0), []);
     }
 }

@@ -176,6 +176,8 @@ pub(crate) struct Recorder {
     sessions: Vec<Option<u32>>,
     /// The numbers of answers and of failures.
     totals: (u64, u64),
+    /// The number of failed requests that the server cannot have read.
+    pub(crate) unread: u64,
     /// The responses that are published while the turn runs, if that was requested.
     pub(crate) live: Option<Box<LiveRecord>>,
     pub(crate) slowest: BinaryHeap<Reverse<SlowRequest>>,
@@ -240,6 +242,7 @@ impl Recorder {
             groups: Vec::new(),
             sessions: Vec::new(),
             totals: (0, 0),
+            unread: 0,
             live: None,
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
             connect: LatencyCounts::new(),
@@ -271,6 +274,7 @@ impl Recorder {
 
     /// Records that a good answer has arrived completely; `now` is the current part.
     pub(crate) fn answered(&mut self, exchange: &Exchange, read: Arrival, now: Option<u16>, bytes: u64) {
+        self.stall_detector.overtook(exchange.intended);
         self.stall_detector.answer(read);
         if let Some(record) = now.and_then(|part| self.parts.get_mut(usize::from(part))) {
             record.arrived += 1;
@@ -314,7 +318,7 @@ impl Recorder {
         match class {
             // Where no connection is made, nothing has answered.
             Failure::TimedOut | Failure::Unsent | Failure::Refused | Failure::Unconnected => {
-                self.stall_detector.give_up(done);
+                self.stall_detector.give_up(done, exchange.intended);
             }
             _ => self.stall_detector.answer(self.stall_detector.reading(done, None)),
         }
@@ -327,6 +331,7 @@ impl Recorder {
             self.kinds[group as usize].failed(exchange.part, response, (class, status));
         }
         self.totals.1 += 1;
+        self.unread += u64::from(class.is_before_sending());
         if let Some(live) = &mut self.live {
             live.failures.count(class, status);
         }

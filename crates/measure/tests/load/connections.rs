@@ -1,6 +1,9 @@
 //! When connections are closed and made again.
 
-use scruple_measure::load::{LoadResult, Plan};
+use scruple_measure::load::{Failure, LoadResult, Plan};
+use std::io::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::servers::{self, HELLO};
 use crate::{load, small, target};
@@ -17,4 +20,64 @@ fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
     let result = load(&target(keeps), &Plan { keep_alive: false, ..small() }).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0));
     assert!(!says_so(&result), "{:?}", result.doubts);
+}
+
+#[test]
+fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
+    static READ: AtomicU64 = AtomicU64::new(0);
+    // It closes after two answers without saying so, while the next request may be on its way.
+    let two = servers::serve(|mut stream| {
+        for _ in 0..2 {
+            if !servers::request(&mut stream) || stream.write_all(HELLO).is_err() {
+                return;
+            }
+            READ.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let result = load(&target(two), &small()).expect("a run");
+    let crossed = result.counts.failures.of(Failure::ClosedEarly) + result.counts.failures.of(Failure::Reset);
+    assert!(crossed > 0 && crossed == result.counts.failures.total(), "{:?}", result.counts.failures);
+    assert_eq!((result.generator.requests, result.generator.reached), (100, READ.load(Ordering::Relaxed)));
+
+    // Closing before the first answer is what the server does with the request.
+    let none = servers::serve(|mut stream| {
+        servers::request(&mut stream);
+    });
+    let result = load(&target(none), &small()).expect("a run");
+    assert_eq!((result.generator.requests, result.generator.reached), (100, 100));
+}
+
+#[test]
+fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
+    static TURN: Mutex<()> = Mutex::new(());
+    let one = servers::serve(|mut stream| {
+        let _turn = TURN.lock();
+        while servers::request(&mut stream) && stream.write_all(HELLO).is_ok() {}
+    });
+    let found = |result: &LoadResult| {
+        let doubt = result.doubts.iter().find(|doubt| doubt.code == "few-connections");
+        doubt.map(|doubt| doubt.text.clone())
+    };
+    let result = load(&target(one), &small()).expect("a run");
+    assert_eq!(result.counts.failures.of(Failure::TimedOut), 3, "{:?}", result.counts.failures);
+    assert_eq!(result.connections_at_a_time(), Some(1));
+    let text = found(&result).expect("it is said");
+    assert!(text.contains("on 3 connections") && text.contains("on 1 connection:"), "{text}");
+    assert!(text.contains("-c 1 or --no-keep-alive"), "{text}");
+
+    // Every 25th answer is late, on whichever connection: this server is slow.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let slow = servers::serve(|mut stream| {
+        while servers::request(&mut stream) {
+            if COUNT.fetch_add(1, Ordering::Relaxed) % 25 == 24 {
+                std::thread::sleep(std::time::Duration::from_secs(3));
+            }
+            if stream.write_all(HELLO).is_err() {
+                return;
+            }
+        }
+    });
+    let result = load(&target(slow), &small()).expect("a run");
+    assert!(result.counts.failures.of(Failure::TimedOut) > 0, "{:?}", result.counts.failures);
+    assert_eq!((result.connections_at_a_time(), found(&result)), (None, None));
 }

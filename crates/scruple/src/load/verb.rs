@@ -263,9 +263,12 @@ impl LoadSetup<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 break;
             }
+            // On connections that the server does not handle, the requests of a pass would time out as well.
+            let handled = server.pool.connections_at_a_time.unwrap_or(self.plan.connections);
+            let plan = self.plan.over(handled);
             let pass = InstrumentPass {
                 side,
-                plan: &self.plan,
+                plan: &plan,
                 rate: server.pool.rate(),
                 observed: self.observed,
                 interrupted: &self.interrupted,

@@ -113,7 +113,8 @@ impl Pauses {
     }
 }
 
-/// Weighs a server's runtime. `load` sends the given number of requests, and fails unless all are answered.
+/// Weighs a server's runtime. `load` sends the given number of requests, and fails unless the server
+/// answers all that reach it.
 ///
 /// # Errors
 /// Says why there are no figures, as a clause.
@@ -129,9 +130,10 @@ pub fn weigh(
         return Err("the second count of requests must be the larger one".to_owned().into());
     }
     let mut counted = |count: u64| count_over(server, target, patience, interrupted, &mut || load(count));
-    let (few, many) = (counted(requests.0)?.readings, counted(requests.1)?);
+    let (few, many) = (counted(requests.0)?, counted(requests.1)?);
+    let more = many.load.generator.reached.saturating_sub(few.load.generator.reached).max(1);
     let (load, pauses, many) = (many.load, many.pauses, many.readings);
-    let each = each_request(&few, &many, (requests.1 - requests.0) as f64);
+    let each = each_request(&few.readings, &many, more as f64);
     match each.is_empty() {
         true => Err(why(&many).into()),
         false => Ok(Collections { each, pauses: pauses.map(|pauses| Pauses::of(&load, &pauses)) }),

@@ -114,7 +114,7 @@ impl ServerWindows {
             *at_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(tree.living());
         })?;
         let at_end = at_end.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let handled = load.generator.requests;
+        let handled = load.generator.reached;
         self.end(&|| handled, at_end.as_ref(), more);
         Ok(load)
     }

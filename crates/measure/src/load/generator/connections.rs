@@ -4,6 +4,7 @@ use super::super::clock::Poller;
 use super::super::connection::{Connection, ConnectionState, unconnected};
 use super::super::failure::Failure;
 use super::super::plan::Plan;
+use super::super::result::ConnectionOutcomes;
 use super::super::socket;
 use super::super::target::Address;
 use std::cmp::Reverse;
@@ -60,7 +61,18 @@ impl Connections {
     pub(super) fn begin(&mut self) {
         (self.last_failure, self.tls_trouble) = (None, None);
         for connection in &mut self.list {
-            (connection.queued, connection.freed) = (false, None);
+            (connection.queued, connection.freed, connection.outcomes) = (false, None, (0, 0));
+        }
+    }
+
+    /// How the turn's requests went by connection.
+    pub(super) fn outcomes(&self) -> ConnectionOutcomes {
+        let of = |which: fn(&&Connection) -> bool| self.list.iter().filter(which);
+        let mute = || of(|connection| connection.outcomes.0 == 0);
+        ConnectionOutcomes {
+            answering: of(|connection| connection.outcomes.0 > 0).count() as u32,
+            mute: mute().filter(|connection| connection.outcomes.1 > 0).count() as u32,
+            mute_timeouts: mute().map(|connection| connection.outcomes.1).sum(),
         }
     }
 

@@ -247,6 +247,8 @@ impl Generator {
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);
         connection.freed = Some(now);
+        connection.heard = true;
+        connection.outcomes.0 += 1;
         if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
             self.ready(index, now, read.late());
         } else {
@@ -262,6 +264,12 @@ impl Generator {
         }
         let now = clock::now();
         let lost: Vec<Exchange> = connection.exchanges().collect();
+        if connection.may_have_crossed(class) {
+            self.recorder.unread += lost.len() as u64;
+        }
+        if class == Failure::TimedOut {
+            connection.outcomes.1 += lost.len() as u64;
+        }
         self.in_flight -= lost.len();
         if !lost.is_empty() {
             connection.freed = Some(now);

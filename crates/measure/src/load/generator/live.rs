@@ -5,11 +5,12 @@ use super::super::thread_record::Recorder;
 use std::sync::atomic::Ordering;
 
 impl LiveFigures {
-    /// Publishes the numbers of answered and failed requests.
+    /// Publishes the numbers of answered, failed and unread requests.
     pub(super) fn publish_counts(&self, recorder: &Recorder) {
         let (answered, failed) = recorder.totals();
         self.answered.store(answered, Ordering::Relaxed);
         self.failed.store(failed, Ordering::Relaxed);
+        self.unread.store(recorder.unread, Ordering::Relaxed);
     }
 
     /// Publishes the number of waiting requests, and the figures of the current part, or of the one before it while the

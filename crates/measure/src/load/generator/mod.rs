@@ -21,6 +21,7 @@ use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
 use super::receive_times::ArrivalClock;
 use super::request_sink::RequestSink;
+use super::result::ConnectionOutcomes;
 use super::send_times::{RateCourse, SendSchedule, Share};
 use super::shared::{Ended, LiveFigures, LoadShared};
 use super::stalls::Arrival;
@@ -140,6 +141,11 @@ impl Generator {
     /// The largest number of requests that waited for a connection at one time.
     pub(crate) fn longest_queue(&self) -> u64 {
         self.queue.most
+    }
+
+    /// How the turn's requests went by connection.
+    pub(crate) fn outcomes(&self) -> ConnectionOutcomes {
+        self.connections.outcomes()
     }
 
     /// The number of sessions in progress at the end.
@@ -445,6 +451,7 @@ impl Generator {
             if busy.is_empty() {
                 continue;
             }
+            self.connections.list[index].outcomes.1 += busy.len() as u64;
             self.connections.close(index, now);
             self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {

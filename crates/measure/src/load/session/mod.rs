@@ -84,7 +84,8 @@ pub enum TurnEvent<'a> {
     Mark(usize, Handled<'a>),
 }
 
-/// Counts the requests that have been answered or have failed, while the load continues.
+/// Counts the requests that have been answered or have failed, while the load continues, without those that the server
+/// cannot have read.
 #[derive(Clone, Copy)]
 pub struct Handled<'a> {
     shared: &'a LoadShared,
@@ -95,7 +96,7 @@ pub struct Handled<'a> {
 impl Handled<'_> {
     /// The current number of handled requests.
     pub fn now(self) -> u64 {
-        self.whole.unwrap_or_else(|| self.shared.handled())
+        self.whole.unwrap_or_else(|| self.shared.reached())
     }
 }
 

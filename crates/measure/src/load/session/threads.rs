@@ -83,13 +83,13 @@ pub(super) fn run_threads(
         }
         over.store(true, Ordering::Relaxed);
         let tick_lateness = ticking.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let handled = done.iter().map(|thread| thread.cost.requests).sum();
+        let reached = done.iter().map(|thread| thread.cost.reached).sum();
         match error {
             Some(_) if interrupted.load(Ordering::Relaxed) => Err(LoadError::Interrupted),
             Some(error) => Err(error),
             None if done.iter().any(|thread| thread.gave_up) => Err(silent(plan, &done)),
             None => {
-                watch.finish(shared, start, handled, on_event);
+                watch.finish(shared, start, reached, on_event);
                 let started =
                     (start.monotonic.load(Ordering::Relaxed), start.since_1970.load(Ordering::Relaxed));
                 let aborted = watch.abort.and_then(|abort| abort.why);
@@ -150,11 +150,13 @@ fn one_thread(
         waited: after.waited.saturating_sub(before.waited),
         preempted: after.preempted - before.preempted,
         requests: answered + failed,
+        reached: answered + failed - generator.recorder.unread,
     };
     ThreadMessage::Done(Box::new(ThreadResult {
         recorder: generator.take_recorder(),
         ended,
         cost,
+        connections: generator.outcomes(),
         priority_refused,
         gave_up: generator.gave_up,
         backlog_most: generator.longest_queue(),

@@ -111,13 +111,13 @@ impl WatchState {
         &self,
         shared: &LoadShared,
         start: &TurnStart,
-        handled: u64,
+        reached: u64,
         on_event: &mut dyn FnMut(TurnEvent<'_>),
     ) {
         let elapsed = clock::now().saturating_sub(start.monotonic.load(Ordering::Relaxed));
         on_event(TurnEvent::Progress(&LoadProgress::of(&shared.live, elapsed as f64 / 1e9, &self.last)));
         if self.marks.len() > 1 {
-            on_event(TurnEvent::Mark(self.marks.len(), Handled { shared, whole: Some(handled) }));
+            on_event(TurnEvent::Mark(self.marks.len(), Handled { shared, whole: Some(reached) }));
         }
     }
 }

@@ -274,7 +274,7 @@ impl RunningServer {
         };
         let load = session.turn(plan, interrupted, &mut on_event)?;
         if inner == 0 {
-            accounts.end(&|| load.generator.requests);
+            accounts.end(&|| load.generator.reached);
         }
         // A server that is gone is visible in the results of the load.
         drop(gone);

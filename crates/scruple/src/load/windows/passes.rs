@@ -7,6 +7,7 @@ use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
 use scruple_core::sorting::SortedMap;
+use scruple_core::unit::grouped;
 use scruple_measure::heap::{self, HeapSession, LiveBytes};
 use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
@@ -127,10 +128,10 @@ impl InstrumentPass<'_> {
             .as_ref()
             .ok_or_else(|| "the runtime has to be asked from the start".to_owned())?;
         let many = counted_requests(self.rate, 20_000);
-        let mut exactly = |count: u64| self.exactly(count, self.counted());
+        let mut answered = |count: u64| self.all_answered(count, self.counted());
         let (target, patience) = (&self.side.target, self.observed.patience);
         let weighed =
-            collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut exactly)?;
+            collections::weigh(command, target, (many / 6, many), patience, self.interrupted, &mut answered)?;
         let paced = self.bounded(COUNTED);
         if !last || paced.pace == Pace::Closed {
             return Ok(weighed);
@@ -161,7 +162,7 @@ impl InstrumentPass<'_> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, COUNTED))?;
         let plan = self.short(self.rate * SECONDS, COUNTED);
-        sampled::weigh(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
+        sampled::weigh(&tree, &mut || Ok(self.run(&plan)?.generator.reached))
     }
 
     /// Counts the server's system calls.
@@ -172,7 +173,7 @@ impl InstrumentPass<'_> {
         let (_server, tree) = self.attach(self.side)?;
         self.run(&self.short(300.0, TRACED))?;
         let plan = self.short(self.rate, TRACED);
-        syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.requests))
+        syscalls::count(&tree, &mut || Ok(self.run(&plan)?.generator.reached))
     }
 
     fn attach(&self, side: &TargetServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
@@ -186,15 +187,25 @@ impl InstrumentPass<'_> {
         Ok((server, ProcessTree::of(pid)?))
     }
 
-    /// Sends exactly this many requests, and returns an error unless all of them are answered, and some well. An answer
-    /// with a bad status is one that the server made, too.
+    /// Sends this many requests, and returns an error unless exactly as many are answered, and some well.
     fn exactly(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
+        let load = self.all_answered(count, plan)?;
+        match load.generator.reached == count {
+            true => Ok(load),
+            false => Err(unanswered(load.generator.reached, count, "were answered")),
+        }
+    }
+
+    /// Sends this many requests, and returns an error unless all that reach the server are answered, and some well. An
+    /// answer with a bad status is one that the server made, too.
+    fn all_answered(&self, count: u64, plan: Plan) -> Result<LoadResult, String> {
         let load = self.run(&Plan { max_requests: Some(count), most_timeouts: Some(1), ..plan })?;
         let (good, bad) = (load.counts.answered, load.counts.failures.of_answers());
-        match good > 0 && good + bad == count {
+        match good > 0 && good + bad == load.generator.reached {
             true => Ok(load),
-            false if bad == 0 => Err(format!("only {good} of {count} requests were answered")),
-            false => Err(format!("only {good} of {count} requests got a good answer")),
+            false => {
+                Err(unanswered(good, count, if bad == 0 { "were answered" } else { "got a good answer" }))
+            }
         }
     }
 
@@ -229,6 +240,10 @@ impl InstrumentPass<'_> {
             ..self.plan.clone()
         }
     }
+}
+
+fn unanswered(few: u64, all: u64, how: &str) -> String {
+    format!("only {} of {} requests {how}", grouped(few as f64), grouped(all as f64))
 }
 
 /// The same load in a closed loop over its connections.

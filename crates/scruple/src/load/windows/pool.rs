@@ -33,6 +33,8 @@ pub struct Pool {
     pub connect: Latencies,
     /// The number of connections that were opened again.
     pub reconnects: u64,
+    /// The number of connections that the server handles at a time, where a turn showed it.
+    pub connections_at_a_time: Option<u32>,
     /// The course of the load, in nanoseconds of measured time.
     pub timeline: Vec<Slice>,
     /// The figures of each kind of request, group and session.
@@ -161,6 +163,8 @@ impl Pool {
         self.counts.add(&load.counts);
         self.reconnects += load.reconnects;
         self.unfinished += load.unfinished;
+        self.connections_at_a_time =
+            [self.connections_at_a_time, load.connections_at_a_time()].into_iter().flatten().min();
         self.aborted |= load.ended == Ended::Aborted;
         self.add_kinds(&load.kinds, counts);
         self.add_generator(&load.generator);
@@ -229,6 +233,7 @@ impl Pool {
         own.waited += more.waited;
         own.preempted += more.preempted;
         own.requests += more.requests;
+        own.reached += more.reached;
     }
 
     fn add_kinds(&mut self, kinds: &[RequestKind], timely: bool) {

@@ -9,8 +9,8 @@ use scruple_measure::load::cost::process_tree::TreeMemory;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::window::Window;
 use scruple_measure::load::{
-    self, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult, Plan,
-    RequestCounts, RequestKind, RequestTimes, RunPart,
+    self, ConnectionOutcomes, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult,
+    Plan, RequestCounts, RequestKind, RequestTimes, RunPart,
 };
 use scruple_measure::memory_map::MemoryMap;
 use serde::Deserialize;
@@ -163,6 +163,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
         idle_failures: Failures::default(),
         connect: Latencies::default(),
         reconnects: 0,
+        connections: ConnectionOutcomes::default(),
         parts: vec![part],
         warm_up: 0,
         stalls: Vec::new(),
@@ -175,6 +176,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
             user: requests * 500,
             system: requests * 1500,
             requests,
+            reached: requests,
             ..GeneratorCost::default()
         },
         tick_lateness: Latencies::default(),
