@@ -6,7 +6,7 @@ use crate::error_output::shown_lines;
 use crate::launcher::Ending;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
-use crate::process_stat::ProcessStat;
+use crate::process_stat::{ProcessStat, is_alive};
 use crate::terminal::separate;
 use std::ffi::OsString;
 use std::io;
@@ -34,6 +34,9 @@ pub struct ServerCommand {
 pub struct StartedServer {
     child: Child,
     ended: Option<ExitStatus>,
+    /// The processes that it had when it accepted connections. A server that goes into the background leaves its
+    /// process group.
+    known: Vec<i32>,
 }
 
 /// Why there is no server.
@@ -94,6 +97,9 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long the command of a server that goes into the background may run after the server accepts connections.
+const BACKGROUND: Duration = Duration::from_millis(500);
+
 /// The largest part of a server's output that is read, in bytes.
 const MOST_OUTPUT: u64 = 64 << 10;
 
@@ -129,7 +135,7 @@ impl ServerCommand {
             let (sender, receiver) = mpsc::channel();
             let (reader, writer) = io::pipe()?;
             let child = self.spawn(writer.try_clone()?.into(), writer.into())?;
-            let mut server = StartedServer { child, ended: None };
+            let mut server = StartedServer { child, ended: None, known: Vec::new() };
             std::thread::spawn(move || {
                 let mut output = Vec::new();
                 let read = reader.take(MOST_OUTPUT).read_to_end(&mut output);
@@ -195,11 +201,13 @@ impl ServerCommand {
         let child = self
             .spawn(Stdio::null(), stderr)
             .map_err(|error| ServerError::Start { program: program.to_string_lossy().into_owned(), error })?;
-        let mut server = StartedServer { child, ended: None };
+        let mut server = StartedServer { child, ended: None, known: Vec::new() };
         let wait = Patience::begin(server.pid(), patience);
         let mut alone_since = None;
         while !wait.is_over() {
             if target.addresses.iter().any(accepts) {
+                server.wait_for_background();
+                server.known = descendants(own).into_iter().filter(|pid| !others.contains(pid)).collect();
                 return Ok(server);
             }
             // The first process of a server that goes into the background ends with success.
@@ -207,8 +215,7 @@ impl ServerCommand {
                 if !status.success() {
                     return Err(ServerError::Ended { how: status.into(), address, output: String::new() });
                 }
-                let is_alive = |pid: &i32| ProcessStat::of(*pid).is_some_and(|stat| stat.is_alive());
-                let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(pid));
+                let is_left = descendants(own).iter().any(|pid| !others.contains(pid) && is_alive(*pid));
                 if !is_left && alone_since.get_or_insert_with(Instant::now).elapsed() >= ELSEWHERE {
                     return Err(ServerError::NothingLeft { address });
                 }
@@ -226,9 +233,47 @@ impl ServerCommand {
 }
 
 impl StartedServer {
-    /// The id of the server's first process.
+    /// The id of the server's first process, or, if that has ended, of the one that it left in the background.
     pub fn pid(&self) -> i32 {
+        if is_alive(self.group()) {
+            return self.group();
+        }
+        self.outside().first().copied().unwrap_or(self.group())
+    }
+
+    /// The id of the first process, which is that of its group.
+    fn group(&self) -> i32 {
         self.child.id() as i32
+    }
+
+    /// Waits until the first process has ended if it seems to put the server into the background: a process below it
+    /// is in a session of its own.
+    fn wait_for_background(&mut self) {
+        let began = Instant::now();
+        let session = |pid: i32| ProcessStat::of(pid).and_then(|stat| stat.field::<i32>(6));
+        let own = session(self.group());
+        let leaves = |pid: &i32| session(*pid).is_some_and(|other| Some(other) != own);
+        while self.status().is_none()
+            && began.elapsed() < BACKGROUND
+            && descendants(self.group()).iter().any(leaves)
+        {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The living processes that the server left in the background, outside of its group, without those below them.
+    fn outside(&self) -> Vec<i32> {
+        let own = std::process::id() as i32;
+        let is_outside = |pid: &i32| {
+            let stat = ProcessStat::of(*pid).filter(ProcessStat::is_alive);
+            stat.is_some_and(|stat| stat.field(4) == Some(own) && stat.field(5) != Some(self.group()))
+        };
+        self.known.iter().copied().filter(is_outside).collect()
+    }
+
+    /// Whether no process of the server runs any more, but for those that its first process left in its group.
+    fn is_over(&mut self) -> bool {
+        self.status().is_some() && self.outside().is_empty()
     }
 
     /// How the first process ended; `None` while it runs.
@@ -242,20 +287,22 @@ impl StartedServer {
     /// Sends the signal, waits for the server's end, and kills it if it does not end in time. Instruments in the
     /// server write their results meanwhile.
     pub fn stop(&mut self, signal: i32) -> Option<ExitStatus> {
-        if self.status().is_none() {
+        if !self.is_over() {
             self.signal(signal);
-            let patience = Patience::begin(self.pid(), GRACE);
-            while self.status().is_none() && !patience.is_over() {
+            let patience = Patience::begin(self.group(), GRACE);
+            while !self.is_over() && !patience.is_over() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
         let status = self.status();
+        let below: Vec<i32> = self.outside().into_iter().flat_map(descendants).collect();
         self.signal(libc::SIGKILL);
+        below.into_iter().for_each(|pid| send(pid, libc::SIGKILL));
         if status.is_none() {
             self.ended = self.child.wait().ok();
         }
         // A process that a wrapper left behind may still listen, and occupy the port of the next server.
-        let patience = Patience::begin(self.pid(), GRACE);
+        let patience = Patience::begin(self.group(), GRACE);
         while self.is_inhabited() && !patience.is_over() {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -265,27 +312,33 @@ impl StartedServer {
     /// Interrupts the server so that it shuts down properly, and kills it if it does not. Some servers check for
     /// interruptions only between requests, so connections are made meanwhile.
     pub fn leave(&mut self, target: &Target) -> Option<ExitStatus> {
-        if self.status().is_none() {
+        if !self.is_over() {
             self.signal(libc::SIGINT);
         }
-        let patience = Patience::begin(self.pid(), GRACE);
-        while self.status().is_none() && !patience.is_over() {
+        let patience = Patience::begin(self.group(), GRACE);
+        while !self.is_over() && !patience.is_over() {
             std::thread::sleep(Duration::from_millis(20));
             let _ = target.addresses.iter().any(accepts);
         }
         self.stop(libc::SIGTERM)
     }
 
-    /// Whether a process of the server's group still runs.
+    /// Whether a process of the server still runs.
     fn is_inhabited(&self) -> bool {
-        patience::members(self.pid()).next().is_some()
+        patience::members(self.group()).next().is_some() || !self.outside().is_empty()
     }
 
-    /// Sends a signal to the server's process group, which its first process leads.
+    /// Sends a signal to the server's process group, which its first process leads, and to what it left in the
+    /// background.
     fn signal(&self, signal: i32) {
-        // SAFETY: plain system call; the group is the one that this server was started as.
-        unsafe { libc::kill(-self.pid(), signal) };
+        send(-self.group(), signal);
+        self.outside().into_iter().for_each(|pid| send(pid, signal));
     }
+}
+
+fn send(to: i32, signal: i32) {
+    // SAFETY: plain system call; the group or process is one that a server was started as, or that it started.
+    unsafe { libc::kill(to, signal) };
 }
 
 impl Drop for StartedServer {
@@ -351,12 +404,32 @@ mod tests {
     fn nothing_of_a_server_runs_once_it_was_stopped() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & sleep 600 & exit 0"]).process_group(0);
-        let mut server = StartedServer { child: command.spawn().expect("a shell"), ended: None };
+        let mut server =
+            StartedServer { child: command.spawn().expect("a shell"), ended: None, known: Vec::new() };
         while server.status().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(server.is_inhabited(), "the shell has left two programs");
         assert!(server.stop(libc::SIGTERM).is_some_and(|status| status.success()));
         assert!(!server.is_inhabited());
+    }
+
+    #[test]
+    fn a_server_in_the_background_is_known_and_ended() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+        let port = port.expect("a free port").port();
+        let (target, _) = Target::parse(&format!("http://127.0.0.1:{port}/")).expect("a target");
+        let serve = format!("setsid python3 -m http.server --bind 127.0.0.1 {port} & exit 0");
+        let command = ServerCommand::of(words(&["sh", "-c", &serve]));
+        let mut server = command
+            .start(&target, Duration::from_secs(1000), &AtomicBool::new(false))
+            .expect("a server in a session of its own");
+        while server.status().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let pid = server.pid();
+        assert!(pid != server.group() && is_alive(pid));
+        drop(server);
+        assert!(!is_alive(pid), "it still runs");
     }
 }
