@@ -205,10 +205,13 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         }
         Ended::ServerGone => (
             "server-gone",
-            format!(
-                "the server accepted no more connections, {:.1} s after the first request",
-                result.span as f64 / 1e9
-            ),
+            match result.parts.iter().rfind(|part| part.arrived > 0) {
+                Some(last) => format!(
+                    "the server accepted no more connections; its last answer came within {} of the first request",
+                    time(last.to.max(0) as f64)
+                ),
+                None => "the server accepted no more connections, and had answered nothing".to_owned(),
+            },
         ),
     };
     Some(Doubt::new(code, result.ended != Ended::Interrupted, text))
