@@ -97,6 +97,9 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// How long a server may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long after its first connection a server may begin to go into the background: it listens before it forks.
+const SETTLING: Duration = Duration::from_millis(50);
+
 /// How long the command of a server that goes into the background may run after the server accepts connections.
 const BACKGROUND: Duration = Duration::from_millis(500);
 
@@ -251,12 +254,13 @@ impl StartedServer {
     fn wait_for_background(&mut self) {
         let began = Instant::now();
         let session = |pid: i32| ProcessStat::of(pid).and_then(|stat| stat.field::<i32>(6));
-        let own = session(self.group());
+        let group = self.group();
+        let own = session(group);
         let leaves = |pid: &i32| session(*pid).is_some_and(|other| Some(other) != own);
-        while self.status().is_none()
-            && began.elapsed() < BACKGROUND
-            && descendants(self.group()).iter().any(leaves)
-        {
+        let may_leave = |waited: Duration| {
+            waited < SETTLING || waited < BACKGROUND && descendants(group).iter().any(leaves)
+        };
+        while self.status().is_none() && may_leave(began.elapsed()) {
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -130,7 +130,10 @@ impl Engine {
                 // A listener that this user may not inspect is not an error.
                 (true, None, None) => listener(&side.target).and_then(|pid| ProcessTree::of(pid).ok()),
             };
-            let watch = tree.and_then(|tree| ServerWindows::of(&tree, &mut Vec::new).ok());
+            let watch = |tree: ProcessTree| ServerWindows::of(&tree, &mut Vec::new).ok();
+            let gone_on = || watch(ProcessTree::of(started.as_ref()?.pid()).ok()?);
+            // The first process may have put the server into the background meanwhile.
+            let watch = tree.and_then(|tree| watch(tree).or_else(gone_on));
             let accounts = watch.map(|watch| Box::new(watch) as Box<dyn ServerAccounts>);
             servers.push(RunningServer {
                 side: side.clone(),
