@@ -25,6 +25,12 @@ use std::time::{Duration, Instant};
 /// The longest reply line that is read, in bytes. A longer line violates the protocol.
 const LONGEST_LINE: usize = 64 << 20;
 
+/// A program that had no core is waited for up to so many times the limit.
+const HELD_UP: u32 = 10;
+
+/// How often a program that does not answer is looked at, at most.
+const LOOK: Duration = Duration::from_millis(1);
+
 /// The time within which a program must end after it was asked to.
 pub const END: Duration = Duration::from_secs(2);
 
@@ -72,7 +78,7 @@ pub enum BenchError {
     Hangs {
         /// The time limit.
         limit: Duration,
-        /// What the program did in the second half of the limit; `None` if the kernel does not report it.
+        /// What the program did in its last part; `None` if the kernel does not report it.
         activity: Option<Activity>,
     },
     /// The answer does not follow the protocol.
@@ -341,7 +347,7 @@ impl BenchProgram {
         limit: Duration,
         interrupted: &AtomicBool,
     ) -> Result<Vec<u8>, BenchError> {
-        let mut halfway: Option<ThreadActivity> = None;
+        let (mut activity, mut look): (Option<ThreadActivity>, _) = (None, limit / 2);
         let mut searched = 0;
         loop {
             if let Some(end) = self.buffer.iter().skip(searched).position(|byte| *byte == b'\n') {
@@ -356,15 +362,19 @@ impl BenchProgram {
                 return Err(BenchError::Interrupted);
             }
             let elapsed = began.elapsed();
-            if elapsed >= limit / 2 && halfway.is_none() {
-                halfway = ThreadActivity::begin(self.child.id());
+            if elapsed >= look {
+                let seen = activity.as_mut().and_then(ThreadActivity::observe).map(|seen| seen.activity);
+                let longest =
+                    if seen == Some(Activity::HeldUp) { limit.saturating_mul(HELD_UP) } else { limit };
+                if look >= limit && elapsed >= longest {
+                    self.kill();
+                    return Err(BenchError::Hangs { limit: longest, activity: seen });
+                }
+                activity = activity.or_else(|| ThreadActivity::begin(self.child.id()));
+                // A program that was held up has the limit once more, from when it may run again.
+                look = if look < limit { limit } else { look + limit.max(LOOK) };
             }
-            if elapsed >= limit {
-                let seen = halfway.as_mut().and_then(ThreadActivity::observe);
-                self.kill();
-                return Err(BenchError::Hangs { limit, activity: seen.map(|seen| seen.activity) });
-            }
-            let next = if elapsed < limit / 2 { limit / 2 - elapsed } else { limit - elapsed };
+            let next = look.saturating_sub(elapsed);
             self.fill(next.min(Duration::from_millis(200)))?;
         }
     }

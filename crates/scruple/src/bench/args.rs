@@ -46,7 +46,8 @@ pub struct BenchArgs {
     pub margin: String,
     /// The time limit of one batch, and of the program's first answer.
     ///
-    /// A case that exceeds it fails, and the others continue.
+    /// A case that exceeds it fails, and the others continue. A program that had no core is waited for up to ten
+    /// times as long.
     #[arg(
         long = "time-limit",
         alias = "case-limit",

@@ -7,7 +7,7 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more), `cold_calls` (the same for so many iterations in a process),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
-`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `pause` (each so many iterations of a process,
+`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `stops` (seconds for which the process is stopped, once), `pause` (each so many iterations of a process,
 the collector takes so many ns), `refill` (each so many iterations of a process take so many ns more), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
@@ -91,6 +91,19 @@ def misbehave(what, out, index):
     if what == "garble":
         return "this is no JSON"
     raise ValueError(what)
+
+
+def stop(seconds):
+    """Stops this process until another one wakes it."""
+    stopped = os.getpid()
+    if os.fork() == 0:
+        while open(f"/proc/{stopped}/stat").read().rsplit(")")[-1].split()[0] != "T":
+            time.sleep(0.01)
+        time.sleep(seconds)
+        os.kill(stopped, signal.SIGCONT)
+        os._exit(0)
+    os.kill(stopped, signal.SIGSTOP)
+    os.wait()
 
 
 evaluated, stalled, set_up = set(), set(), set()
@@ -202,7 +215,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "pause", "refill", "moved", "outside", "shared")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -226,6 +239,10 @@ def answer(line, options, cases, out, asked):
         for shared in {cases[int(word.split(":")[0])].get("shares", 0) for word in words[1:]} - set_up:
             set_up.add(shared)
             time.sleep(shared)
+        stops = max(cases[int(word.split(":")[0])].get("stops", 0) for word in words[1:])
+        if stops and "stops" not in set_up:
+            set_up.add("stops")
+            stop(stops)
         began = time.monotonic_ns()
         block = [batch(cases, word) for word in words[1:]]
         # What the first iteration takes longer, because other programs used the caches while this one waited.
