@@ -148,8 +148,15 @@ fn planted_instructions_are_found_by_function() {
             }
         };
         let cache = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("calltree");
-        instructions::weigh(&command, &target, 600, &cache, &AtomicBool::new(false), &mut drive)
-            .expect("a profile")
+        let mut profile = |requests| {
+            instructions::weigh(&command, &target, requests, &cache, &AtomicBool::new(false), &mut drive)
+        };
+        // On a busy machine the server waits for requests more often in some batches. More requests are the advice then.
+        match profile(600) {
+            Err(why) if why.contains("count more requests") => profile(3000),
+            found => found,
+        }
+        .expect("a profile")
     };
     // The planted work is so large that the server's own waiting loop is small beside it.
     let (without, with) = (weigh(0), weigh(20_000));

@@ -1,7 +1,7 @@
 //! Tests of TLS with trusted and untrusted servers, and with servers that do not speak it.
 
 use super::servers::{self, HELLO};
-use super::{load, small};
+use super::{impatient, load, small};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -138,12 +138,12 @@ fn an_untrusted_server_is_named() {
 
 #[test]
 fn a_port_without_tls_is_named() {
-    match load(&target(servers::answers(HELLO), Trust::Anyone), &small()) {
+    match load(&target(servers::answers(HELLO), Trust::Anyone), &impatient()) {
         Err(LoadError::Unreachable { class: Failure::Tls, .. }) => {}
         other => panic!("{other:?}"),
     }
     for other in [servers::serve(drop), servers::answers_and_closes(b"")] {
-        match load(&target(other, Trust::Anyone), &small()) {
+        match load(&target(other, Trust::Anyone), &impatient()) {
             Err(LoadError::Unreachable { class: Failure::Tls | Failure::Reset, .. }) => {}
             other => panic!("{other:?}"),
         }

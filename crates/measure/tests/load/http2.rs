@@ -2,7 +2,7 @@
 
 use super::encrypted::{Encrypted, encrypted};
 use super::servers::{self, HELLO};
-use super::{load, small, target};
+use super::{impatient, load, small, target};
 use scruple_measure::load::{AnswerCheck, Arrivals, Failure, LoadError, Pace, Plan, Protocol, Target, Trust};
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -185,15 +185,15 @@ fn faults_have_their_classes_here_too() {
     let result = load(&resets, &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.of(Failure::Reset)), (50, 50));
     let lost = server(|number| if number == 5 { ServerAnswer::Never } else { ServerAnswer::Hello });
-    let impatient = Plan { timeout: Duration::from_millis(300), ..plan.clone() };
-    let result = load(&lost, &impatient).expect("a run");
+    let hasty = Plan { timeout: Duration::from_millis(300), ..plan.clone() };
+    let result = load(&lost, &hasty).expect("a run");
     assert_eq!(
         (result.counts.answered, result.counts.failures.of(Failure::TimedOut)),
         (99, 1),
         "{:?}",
         result.counts.failures
     );
-    let old = load(&speaking_http2(servers::answers(HELLO)), &plan).expect("a run");
+    let old = load(&speaking_http2(servers::answers(HELLO)), &impatient()).expect("a run");
     assert_eq!(old.counts.answered, 0);
     assert_eq!(old.counts.failures.total(), old.counts.due);
     plan.requests[0].check = AnswerCheck {

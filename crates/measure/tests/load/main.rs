@@ -29,16 +29,21 @@ fn target(address: SocketAddr) -> Target {
     Target::parse(&format!("http://{address}/")).expect("a target").0
 }
 
-/// A plan for a closed loop of four connections, a hundred requests and a time-out of one second.
+/// A plan for a closed loop of four connections and a hundred requests, with time for them on any machine.
 fn small() -> Plan {
     Plan {
         connections: 4,
         max_requests: Some(100),
-        duration: Duration::from_secs(3),
-        timeout: Duration::from_secs(1),
+        duration: Duration::from_secs(60),
+        timeout: Duration::from_secs(30),
         warm_up: WarmUp::Off,
         ..Plan::of(Request::get("/"))
     }
+}
+
+/// The same for servers that may leave a request unanswered.
+fn impatient() -> Plan {
+    Plan { duration: Duration::from_secs(3), timeout: Duration::from_secs(1), ..small() }
 }
 
 fn load(target: &Target, plan: &Plan) -> Result<LoadResult, LoadError> {
