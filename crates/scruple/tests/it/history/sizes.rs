@@ -29,7 +29,7 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
         repository.commit(title)
     };
     commit("fast", 24, "usleep(20);");
-    let slow = commit("slow", 24, "usleep(10000);");
+    let slow = commit("slow", 24, "usleep(15000);");
     commit("fast again", 24, "usleep(20);");
     commit("a byte", 25, "usleep(20);");
     let overlay = format!("size = \"n\"\n[[history.overlay]]\ncommits = \"{slow}\"\nparams = {{ n = 20 }}\n");
@@ -53,10 +53,11 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
     assert_eq!(values, [24.0, 24.0, 24.0, 25.0]);
     assert_eq!(bytes["changes"].as_array().map(Vec::len), Some(1));
     assert_eq!(bytes["changes"][0]["at"], 3);
-    // The slow version has a hundredth of the work, takes about as long in all, and much longer for each unit.
+    // The slow version has a hundredth of the work, and takes much longer for each unit. Undivided, both would take
+    // longer than this. A busy machine may make each of its sleeps some milliseconds longer.
     let times = series("work per n", "time.wall");
     let [fast, slow] = [0, 1].map(|place| times["points"][place]["value"].as_f64().expect("a value"));
-    assert!(slow > 10e6 && slow > 10.0 * fast && fast > 20e3, "{fast} {slow}");
+    assert!((15e6..150e6).contains(&slow) && (20e3..10e6).contains(&fast), "{fast} {slow}");
     // Metrics that are not additive, such as peak memory, have one series for each size.
     assert_eq!(series("work (n=20)", "memory.peak")["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(series("work (n=2000)", "memory.peak")["points"].as_array().map(Vec::len), Some(3));
