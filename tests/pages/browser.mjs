@@ -115,6 +115,9 @@ class Tab {
     const features = [{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }];
     await this.send('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: false });
     await this.send('Emulation.setEmulatedMedia', { features });
+    const shown = `innerWidth === ${width} && matchMedia('(prefers-color-scheme: dark)').matches === ${dark}`;
+    const frames = `(async () => { while (!(${shown})) await new Promise((next) => setTimeout(next, 1)); })()`;
+    await this.value(frames);
   }
 
   /** Opens a page, also one that is already shown. What the page before said is forgotten. */

@@ -44,15 +44,22 @@ const HARMFUL = `(() => {
 const AXE = `axe.run(document, { resultTypes: ['violations'] })
   .then((found) => found.violations.map((one) => one.id + ': ' + one.nodes.slice(0, 3).map((node) => node.html.slice(0, 120)).join(' | ')))`;
 
+// Folds the page as it was when it was opened.
+const FOLD = `(() => {
+  const folds = [...document.querySelectorAll('details')];
+  window.opened ??= folds.map((one) => one.open);
+  folds.forEach((one, place) => { one.open = window.opened[place]; });
+})()`;
+
 const OPEN = "document.querySelectorAll('details').forEach((one) => { one.open = true; })";
 
+// The page stays open from one view to the next: it has no scripts, so that a window of another width or in other colours
+// shows it as if it were opened there. To open it takes several times as long.
 async function look(tab, file, width, dark, found) {
   const say = (what) => found.push({ file, width, dark, what });
-  const url = pathToFileURL(file).href;
   await tab.view(width, dark);
-  await tab.open(url);
   for (const state of ['folded', 'open']) {
-    if (state === 'open') await tab.value(OPEN);
+    await tab.value(state === 'open' ? OPEN : FOLD);
     const over = await tab.value('document.documentElement.scrollWidth - innerWidth');
     if (over > 0) say(`${state}: ${over} px wider than the window`);
     (await tab.value(UNREADABLE)).forEach((what) => say(`${state}: ${what}`));
@@ -60,9 +67,18 @@ async function look(tab, file, width, dark, found) {
   (await tab.value(HARMFUL)).forEach(say);
   // It takes most of the time, and no property that it checks depends on both the width and the colours.
   if (dark ? width === 360 : width === 1280) {
-    await tab.value(rules);
     (await tab.value(AXE)).forEach((what) => say(`axe: ${what}`));
   }
+}
+
+async function lookInAllViews(tab, file, found) {
+  const url = pathToFileURL(file).href;
+  await tab.open(url);
+  await tab.value(rules);
+  for (const width of WIDTHS) {
+    for (const dark of [false, true]) await look(tab, file, width, dark, found);
+  }
+  const say = (what) => found.push({ file, what });
   tab.problems.forEach(say);
   tab.requests.filter((one) => one !== url && !one.startsWith('data:')).forEach((one) => say(`request: ${one}`));
 }
@@ -96,9 +112,7 @@ try {
   for (const file of files) {
     // One tab, because each tab has a process of its own, whose start takes longer than to show the page.
     const tab = await browser.tab(WIDTHS[0], false);
-    for (const width of WIDTHS) {
-      for (const dark of [false, true]) await look(tab, file, width, dark, found);
-    }
+    await lookInAllViews(tab, file, found);
     await use(tab, file, found);
     await tab.close();
   }
