@@ -1,9 +1,10 @@
-//! When connections are closed and made again.
+//! When connections are closed, made again and added.
 
-use scruple_measure::load::{Failure, LoadResult, Plan};
+use scruple_measure::load::{Arrivals, Failure, LoadResult, Pace, Plan};
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::servers::{self, HELLO};
 use crate::{load, small, target};
@@ -70,7 +71,7 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
     let slow = servers::serve(|mut stream| {
         while servers::request(&mut stream) {
             if COUNT.fetch_add(1, Ordering::Relaxed) % 25 == 24 {
-                std::thread::sleep(std::time::Duration::from_secs(3));
+                std::thread::sleep(Duration::from_secs(3));
             }
             if stream.write_all(HELLO).is_err() {
                 return;
@@ -80,4 +81,26 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
     let result = load(&target(slow), &small()).expect("a run");
     assert!(result.counts.failures.of(Failure::TimedOut) > 0, "{:?}", result.counts.failures);
     assert_eq!((result.connections_at_a_time(), found(&result)), (None, None));
+}
+
+#[test]
+fn connections_are_added_when_all_are_busy() {
+    let slow = servers::serve(|mut stream| {
+        while servers::request(&mut stream) {
+            std::thread::sleep(Duration::from_millis(50));
+            if stream.write_all(HELLO).is_err() {
+                break;
+            }
+        }
+    });
+    let plan = Plan {
+        pace: Pace::Open { rate: 200.0, arrivals: Arrivals::Constant },
+        connections: 1,
+        grow_to: 40,
+        max_requests: Some(200),
+        ..small()
+    };
+    let result = load(&target(slow), &plan).expect("a run");
+    assert_eq!((result.counts.answered, result.counts.failures.total()), (200, 0));
+    assert!((5..=40).contains(&result.connect.count()), "{}", result.connect.count());
 }

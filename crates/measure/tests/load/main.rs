@@ -479,26 +479,3 @@ fn an_interruption_ends_it_with_the_figures_so_far() {
     assert_eq!(result.ended, Ended::Interrupted);
     assert!(result.counts.answered > 0 && result.counts.failures.total() == 0);
 }
-
-#[test]
-fn connections_are_added_when_all_are_busy() {
-    let slow = servers::serve(|mut stream| {
-        use std::io::Write;
-        while servers::request(&mut stream) {
-            std::thread::sleep(Duration::from_millis(50));
-            if stream.write_all(HELLO).is_err() {
-                break;
-            }
-        }
-    });
-    let plan = Plan {
-        pace: Pace::Open { rate: 200.0, arrivals: Arrivals::Constant },
-        connections: 1,
-        grow_to: 40,
-        max_requests: Some(200),
-        ..small()
-    };
-    let result = load(&target(slow), &plan).expect("a run");
-    assert_eq!((result.counts.answered, result.counts.failures.total()), (200, 0));
-    assert!((5..=40).contains(&result.connect.count()), "{}", result.connect.count());
-}
