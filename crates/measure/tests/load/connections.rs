@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::servers::{self, HELLO};
-use crate::{load, small, target};
+use crate::{impatient, load, small, target};
 
 #[test]
 fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
@@ -59,7 +59,7 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
         let doubt = result.doubts.iter().find(|doubt| doubt.code == "few-connections");
         doubt.map(|doubt| doubt.text.clone())
     };
-    let result = load(&target(one), &small()).expect("a run");
+    let result = load(&target(one), &impatient()).expect("a run");
     assert_eq!(result.counts.failures.of(Failure::TimedOut), 3, "{:?}", result.counts.failures);
     assert_eq!(result.connections_at_a_time(), Some(1));
     let text = found(&result).expect("it is said");
@@ -78,7 +78,7 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
             }
         }
     });
-    let result = load(&target(slow), &small()).expect("a run");
+    let result = load(&target(slow), &impatient()).expect("a run");
     assert!(result.counts.failures.of(Failure::TimedOut) > 0, "{:?}", result.counts.failures);
     assert_eq!((result.connections_at_a_time(), found(&result)), (None, None));
 }

@@ -331,11 +331,7 @@ fn a_case_that_is_stopped_is_not_called_idle() {
     let alone =
         bench(&Place::new(), &["--no-store", "--time-limit", "300ms"], &[r#"{"name":"bad","does":"stop"}"#]);
     assert_eq!(alone.code, 4, "{}", alone.exchange());
-    assert!(
-        alone.stdout.contains("no answer within 3 s: a thread was stopped, or "),
-        "{}",
-        alone.exchange()
-    );
+    assert!(alone.stdout.contains("no answer within 3 s: a thread was stopped, or "), "{}", alone.exchange());
     assert_eq!(alone.stderr, "error: ‘bad’ failed\n");
 }
 
