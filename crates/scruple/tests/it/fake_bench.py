@@ -239,7 +239,7 @@ def answer(line, options, cases, out, asked):
         for shared in {cases[int(word.split(":")[0])].get("shares", 0) for word in words[1:]} - set_up:
             set_up.add(shared)
             time.sleep(shared)
-        stops = max(cases[int(word.split(":")[0])].get("stops", 0) for word in words[1:])
+        stops = max((cases[int(word.split(":")[0])].get("stops", 0) for word in words[1:]), default=0)
         if stops and "stops" not in set_up:
             set_up.add("stops")
             stop(stops)

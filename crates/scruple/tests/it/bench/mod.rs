@@ -1,6 +1,7 @@
 //! `scruple bench` on a program with simulated clocks: tables, selections, comparisons, limits.
 
 mod answers;
+mod budgets;
 mod earlier_code;
 mod faults;
 mod live;
