@@ -248,7 +248,8 @@ mod tests {
         let mut command = Command::new(&launch.path);
         let env = launch.env.iter().map(|(name, value)| (name, value));
         command.args(&launch.argv[1..]).env_clear().envs(env).current_dir("/");
-        assert!(command.status().expect("it runs").success());
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
         let reading = instrument.readings().into_iter().find(|reading| reading.key == KEY);
         Some(reading.expect("a reading").value)
     }

@@ -1,8 +1,21 @@
 //! Finds the process that listens on a port or a Unix socket.
 
+use super::{Address, Target};
 use crate::process_stat::{ProcessStat, processes};
 use std::fs;
 use std::path::Path;
+
+/// The process that listens at a local address of a target; if several related processes share the socket, the topmost
+/// one. `None` if there is none, or it may not be inspected.
+pub fn listening_at(target: &Target) -> Option<i32> {
+    if !target.is_local() {
+        return None;
+    }
+    target.addresses.iter().find_map(|address| match address {
+        Address::Tcp(address) => listening_on_port(address.port()).ok(),
+        Address::Unix(path) => listening_on_socket(path).ok(),
+    })
+}
 
 /// The process that listens on a TCP port; if several related processes share the socket, the topmost one.
 ///

@@ -4,6 +4,7 @@ use super::patience::{self, Patience};
 use crate::descendants::descendants;
 use crate::error_output::shown_lines;
 use crate::launcher::Ending;
+use crate::load::listener::listening_at;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::{ProcessStat, is_alive};
@@ -210,7 +211,7 @@ impl ServerCommand {
         while !wait.is_over() {
             if target.addresses.iter().any(accepts) {
                 server.wait_for_background();
-                server.known = descendants(own).into_iter().filter(|pid| !others.contains(pid)).collect();
+                server.known = server.found(target, &others);
                 return Ok(server);
             }
             // The first process of a server that goes into the background ends with success.
@@ -247,6 +248,21 @@ impl StartedServer {
     /// The id of the first process, which is that of its group.
     fn group(&self) -> i32 {
         self.child.id() as i32
+    }
+
+    /// The processes below the first one, and those of the listener that it left in the background: not one of `others`,
+    /// which this process had before, nor of what it has started since for another purpose.
+    fn found(&self, target: &Target, others: &[i32]) -> Vec<i32> {
+        let own = std::process::id() as i32;
+        let mut found = descendants(self.group());
+        let all = descendants(own);
+        let mut top = listening_at(target).filter(|pid| all.contains(pid) && !others.contains(pid));
+        let parent = |pid: i32| ProcessStat::of(pid).and_then(|stat| stat.field::<i32>(4));
+        while let Some(above) = top.and_then(parent).filter(|above| all.contains(above)) {
+            top = Some(above);
+        }
+        found.extend(top.into_iter().flat_map(|top| [vec![top], descendants(top)].concat()));
+        found
     }
 
     /// Waits until the first process has ended if it seems to put the server into the background: a process below it
@@ -433,6 +449,10 @@ mod tests {
         }
         let pid = server.pid();
         assert!(pid != server.group() && is_alive(pid));
+        // Another thread of this process may start programs for another purpose meanwhile.
+        let mut unrelated = Command::new("sleep").arg("600").process_group(0).spawn().expect("sleep");
+        assert!(server.found(&target, &[]).iter().all(|pid| *pid != unrelated.id() as i32));
+        let _ = unrelated.kill().and_then(|()| unrelated.wait().map(|_| ()));
         drop(server);
         assert!(!is_alive(pid), "it still runs");
     }

@@ -11,7 +11,7 @@ use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::server_windows::ServerWindows;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::{ServerError, StartedServer};
-use scruple_measure::load::listener::{listening_on_port, listening_on_socket};
+use scruple_measure::load::listener::listening_at;
 use scruple_measure::load::{
     self, Address, Ended, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
 };
@@ -128,7 +128,7 @@ impl Engine {
                 (true, Some(server), _) => Some(ProcessTree::of(server.pid()).map_err(Fault::program)?),
                 (true, None, Some(pid)) => Some(ProcessTree::of(pid).map_err(Fault::usage)?),
                 // A listener that this user may not inspect is not an error.
-                (true, None, None) => listener(&side.target).and_then(|pid| ProcessTree::of(pid).ok()),
+                (true, None, None) => listening_at(&side.target).and_then(|pid| ProcessTree::of(pid).ok()),
             };
             let watch = |tree: ProcessTree| ServerWindows::of(&tree, &mut Vec::new).ok();
             let gone_on = || watch(ProcessTree::of(started.as_ref()?.pid()).ok()?);
@@ -189,17 +189,6 @@ pub fn start(
             Fault { code: Code::Interrupted, message: format!("{error}; nothing was measured") }
         }
         error => Fault::program(format!("there is no server to load: {error}")),
-    })
-}
-
-/// Returns the id of the process that listens at a local address.
-pub fn listener(target: &Target) -> Option<i32> {
-    if !target.is_local() {
-        return None;
-    }
-    target.addresses.iter().find_map(|address| match address {
-        Address::Tcp(address) => listening_on_port(address.port()).ok(),
-        Address::Unix(path) => listening_on_socket(path).ok(),
     })
 }
 

@@ -17,6 +17,7 @@ use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::{server_windows, window};
+use scruple_measure::load::listener::listening_at;
 use scruple_measure::load::{
     Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run,
 };
@@ -181,7 +182,7 @@ impl InstrumentPass<'_> {
         let server = engine::start(side, self.observed.patience, self.interrupted).map_err(message)?;
         let pid = match &server {
             Some(server) => Some(server.pid()),
-            None => self.observed.pid.or_else(|| engine::listener(&side.target)),
+            None => self.observed.pid.or_else(|| listening_at(&side.target)),
         };
         let pid = pid.ok_or("the server’s processes are not known: name one with --pid")?;
         Ok((server, ProcessTree::of(pid)?))
