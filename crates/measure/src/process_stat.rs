@@ -15,6 +15,11 @@ pub(crate) fn processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
+/// The parent of a process; `None` if there is no such process.
+pub(crate) fn parent(pid: i32) -> Option<i32> {
+    ProcessStat::of(pid)?.field(4)
+}
+
 /// Whether `/proc` numbers processes as this process does. In a new namespace of process ids it numbers those of the
 /// namespace in which it was mounted, until it is mounted again.
 pub(crate) fn shows_own_namespace() -> bool {

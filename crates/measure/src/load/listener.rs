@@ -1,7 +1,7 @@
 //! Finds the process that listens on a port or a Unix socket.
 
 use super::{Address, Target};
-use crate::process_stat::{ProcessStat, processes};
+use crate::process_stat::{parent, processes};
 use std::fs;
 use std::path::Path;
 
@@ -83,10 +83,6 @@ fn holds(pid: i32, sockets: &[String]) -> bool {
             target.to_str().is_some_and(|target| sockets.iter().any(|socket| socket == target))
         })
     })
-}
-
-fn parent(pid: i32) -> Option<i32> {
-    ProcessStat::of(pid)?.field(4)
 }
 
 #[cfg(test)]

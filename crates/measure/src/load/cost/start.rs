@@ -7,7 +7,7 @@ use crate::launcher::Ending;
 use crate::load::listener::listening_at;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
-use crate::process_stat::{ProcessStat, is_alive};
+use crate::process_stat::{ProcessStat, is_alive, parent};
 use crate::terminal::separate;
 use std::ffi::OsString;
 use std::io;
@@ -257,11 +257,14 @@ impl StartedServer {
         let mut found = descendants(self.group());
         let all = descendants(own);
         let mut top = listening_at(target).filter(|pid| all.contains(pid) && !others.contains(pid));
-        let parent = |pid: i32| ProcessStat::of(pid).and_then(|stat| stat.field::<i32>(4));
         while let Some(above) = top.and_then(parent).filter(|above| all.contains(above)) {
             top = Some(above);
         }
-        found.extend(top.into_iter().flat_map(|top| [vec![top], descendants(top)].concat()));
+        // What stands twice would get each signal twice, and a server may take the second for an order to end at once.
+        if let Some(top) = top.filter(|top| *top != self.group()) {
+            found.push(top);
+            found.extend(descendants(top));
+        }
         found
     }
 
@@ -434,16 +437,32 @@ mod tests {
         assert!(!server.is_inhabited());
     }
 
-    #[test]
-    fn a_server_in_the_background_is_known_and_ended() {
+    /// A server that a shell starts in a session of its own, before it does what `then` says.
+    fn in_a_session_of_its_own(then: &str) -> (StartedServer, Target) {
         let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let port = port.expect("a free port").port();
         let (target, _) = Target::parse(&format!("http://127.0.0.1:{port}/")).expect("a target");
-        let serve = format!("setsid python3 -m http.server --bind 127.0.0.1 {port} & exit 0");
-        let command = ServerCommand::of(words(&["sh", "-c", &serve]));
-        let mut server = command
-            .start(&target, Duration::from_secs(1000), &AtomicBool::new(false))
-            .expect("a server in a session of its own");
+        let serve = format!("setsid python3 -m http.server --bind 127.0.0.1 {port} & {then}");
+        let server = ServerCommand::of(words(&["sh", "-c", &serve])).start(
+            &target,
+            Duration::from_secs(1000),
+            &AtomicBool::new(false),
+        );
+        (server.expect("a server"), target)
+    }
+
+    #[test]
+    fn each_process_of_a_server_gets_a_signal_once() {
+        let (server, _) = in_a_session_of_its_own("wait");
+        let mut once = server.known.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert!(!once.is_empty() && once.len() == server.known.len(), "{:?}", server.known);
+    }
+
+    #[test]
+    fn a_server_in_the_background_is_known_and_ended() {
+        let (mut server, target) = in_a_session_of_its_own("exit 0");
         while server.status().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
