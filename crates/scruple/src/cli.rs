@@ -167,15 +167,13 @@ fn not_text() -> Fault {
 /// What names the present option, if the parser does not know an option because it has another name now.
 fn former_option(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
-    let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
-    former_names::of_option(words.iter().map(String::as_str), option)
+    former_names::of_option(&named_verb(), option)
 }
 
-/// The option that a word of another verb or tool stands for.
-fn expected_option(error: &clap::Error) -> Option<&'static str> {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+/// The command that the words after the program name.
+fn named_verb() -> String {
     let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
-    former_names::expected(words.iter().map(String::as_str), option)
+    former_names::verb_of(words.iter().map(String::as_str))
 }
 
 /// Replaces line ends in the words that an error of the parser quotes.
@@ -196,7 +194,10 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
+    let unknown = text_of(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let expected = unknown.and_then(|option| former_names::expected(&named_verb(), option));
     let advice = match error.kind() {
+        _ if expected.is_some() => expected.map(|option| format!("‘{option}’ does this here")),
         ErrorKind::TooManyValues if text_of(ContextKind::InvalidArg) == Some("--json") => {
             Some("‘--export FILE.json’ writes JSON to a file".to_owned())
         }
@@ -206,9 +207,6 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument if text_of(ContextKind::InvalidArg).is_some_and(is_extra_store) => {
             let word = text_of(ContextKind::InvalidArg).unwrap_or_default();
             Some(format!("‘--store {}’ names a store", harmless_text::plain(word)))
-        }
-        ErrorKind::UnknownArgument if expected_option(&error).is_some() => {
-            expected_option(&error).map(|option| format!("‘{option}’ does this here"))
         }
         // The parser names only the first character and would pass the number to the command.
         ErrorKind::UnknownArgument
@@ -254,8 +252,7 @@ fn is_about_whole_numbers(why: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Whether a word looks like a store, and the command that was given takes one as an option.
 fn is_extra_store(word: &str) -> bool {
-    let words: Vec<String> = std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect();
-    let named = former_names::verb_of(words.iter().map(String::as_str));
+    let named = named_verb();
     let description = description();
     let verb = named.split(' ').try_fold(&description, |at, name| at.find_subcommand(name));
     let takes_store =

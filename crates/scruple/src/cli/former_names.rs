@@ -49,10 +49,8 @@ const EXPECTED: [(&str, &str, &str); 6] = [
     ("compare", "--threshold", "--margin"),
 ];
 
-/// Returns the option that a user probably meant, if these words (those after the program) name a command that has no
-/// option of this name.
-pub fn expected<'a>(words: impl Iterator<Item = &'a str>, option: &str) -> Option<&'static str> {
-    let verb = verb_of(words);
+/// Returns the option that a user of this command probably meant, if it has none of this name.
+pub fn expected(verb: &str, option: &str) -> Option<&'static str> {
     EXPECTED.iter().find(|(of, word, _)| *of == verb && *word == option).map(|(_, _, present)| *present)
 }
 
@@ -62,10 +60,8 @@ pub fn of_command(word: &str) -> Option<String> {
     Some(format!("`scruple {old}` is now `scruple {new}`"))
 }
 
-/// Returns the sentence that names the present option, if `option` is a former one of the command that these words
-/// (those after the program) name.
-pub fn of_option<'a>(words: impl Iterator<Item = &'a str>, option: &str) -> Option<String> {
-    let verb = verb_of(words);
+/// Returns the sentence that names the present option, if `option` is a former one of this command.
+pub fn of_option(verb: &str, option: &str) -> Option<String> {
     let (verb, old, new) = OPTIONS.iter().find(|(of, old, _)| *of == verb && *old == option)?;
     Some(format!("`scruple {verb} {old}` is now `scruple {verb} {new}`"))
 }
@@ -121,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_former_option_is_known_only_with_its_command() {
-        let of = |words: &[&str], option| of_option(words.iter().copied(), option);
+        let of = |words: &[&str], option| of_option(&verb_of(words.iter().copied()), option);
         let present = Some("`scruple report -o` is now `scruple report --export`".to_owned());
         assert_eq!(of(&["report", "-o", "page.html"], "-o"), present);
         assert_eq!(of(&["--color=never", "report", "last", "-o", "page.html"], "-o"), present);
