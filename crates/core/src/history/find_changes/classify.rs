@@ -208,11 +208,11 @@ fn largest<'a>(hints: impl Iterator<Item = &'a Hint<'a>>) -> Option<usize> {
 /// itself stays. A related metric that changed in the same direction, such as processor time beside wall time, tells most
 /// about the cause; else a change of the work does, which a count shows.
 pub(super) fn sharpen(series: &mut [Series]) {
-    let found: Vec<Vec<Option<usize>>> = {
+    let found: Vec<Option<usize>> = {
         let related = hints(series.iter().filter(|series| !series.exact));
         let counts =
             hints(series.iter().filter(|series| series.exact && !series.metric.starts_with("build.")));
-        let family = |metric: &str| metric.split('.').next().unwrap_or_default().to_owned();
+        let family = |metric: &str| metric.split('.').next().map(str::to_owned);
         let better = |series: &Series, change: &Change| {
             let inside = |hint: &&Hint<'_>| hint.subject == series.subject && change.set.contains(&hint.at);
             let alike = |hint: &&Hint<'_>| {
@@ -222,14 +222,11 @@ pub(super) fn sharpen(series: &mut [Series]) {
             largest(related.iter().filter(inside).filter(alike))
                 .or_else(|| largest(counts.iter().filter(inside)))
         };
-        let of_series = |series: &Series| match series.exact {
-            true => vec![None; series.changes.len()],
-            false => series.changes.iter().map(|change| better(series, change)).collect(),
-        };
-        series.iter().map(of_series).collect()
+        let noisy = series.iter().filter(|series| !series.exact);
+        noisy.flat_map(|series| series.changes.iter().map(|change| better(series, change))).collect()
     };
-    let changes = series.iter_mut().flat_map(|series| &mut series.changes);
-    for (change, found) in changes.zip(found.into_iter().flatten()) {
+    let noisy = series.iter_mut().filter(|series| !series.exact);
+    for (change, found) in noisy.flat_map(|series| &mut series.changes).zip(found) {
         change.at = found.unwrap_or(change.at);
     }
 }

@@ -183,6 +183,11 @@ impl Weighed {
         Batch { id: self.case.id, kind, iterations, threads }
     }
 
+    /// Returns the requests for a batch of the tare and one of the case, whose difference is the net cost.
+    pub(super) fn pair(&self, iterations: u64) -> [Batch; 2] {
+        [LoopKind::Tare, LoopKind::Case].map(|kind| self.batch(kind, iterations))
+    }
+
     /// Notes what a batch says of its case and the program did not know before: every iteration has its own input.
     pub(super) fn learn(&mut self, reply: &BatchReply) {
         if reply.per_iteration_input && !self.case.per_iteration_input {

@@ -292,7 +292,7 @@ impl CountingPass<'_> {
         counters: &[Counter],
         iterations: u64,
     ) -> Result<Option<f64>, BenchError> {
-        let pair = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, iterations));
+        let pair = weighed.pair(iterations);
         let warm_up = CaseWarmUp::new(self.programs, self.effort.budget, self.cases.len(), false);
         let repeats = if weighed.case.first { 0 } else { visit.repeats };
         // Between two blocks, a runtime may move the program to a processor for which it keeps no objects to use again:
@@ -347,8 +347,7 @@ impl CountingPass<'_> {
         }) else {
             return Ok(None);
         };
-        let [tare, case] =
-            [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, weighed.iterations));
+        let [tare, case] = weighed.pair(weighed.iterations);
         let after_wait = Batch { iterations: 1, ..case };
         let replies = self.programs.block(weighed, program, vec![after_wait, tare, case])?;
         let mean = net_of(counter, &replies[1..]);

@@ -85,8 +85,7 @@ impl RareEvents {
         };
         self.iterations.insert(weighed.arm, iterations);
         for batch in 0..batches {
-            let words = [LoopKind::Tare, LoopKind::Case].map(|kind| weighed.batch(kind, iterations));
-            let replies = programs.block(weighed, program, words.to_vec())?;
+            let replies = programs.block(weighed, program, weighed.pair(iterations).to_vec())?;
             let block = visit.process * BLOCKS_OF_A_PROCESS + batch;
             for counter in &rare {
                 let noisy = Counter { quality: Quality::Noisy, ..(*counter).clone() };
