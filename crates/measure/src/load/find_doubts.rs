@@ -7,6 +7,7 @@ use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
 use scruple_core::knee::BEHIND;
+use scruple_core::plural::noun;
 use scruple_core::unit::{Unit, grouped, quantity};
 
 /// A figure is remarked on where the generator's delay is more than this share of it.
@@ -264,10 +265,7 @@ fn few_connections(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 }
 
 fn connections(count: u32) -> String {
-    match count {
-        1 => "1 connection".to_owned(),
-        several => format!("{} connections", grouped(f64::from(several))),
-    }
+    format!("{} {}", grouped(f64::from(count)), noun(count, "connection"))
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ use known::CampaignView;
 use questions::OpenQuestions;
 use scruple_core::history::{Graph, History, Version, VersionState};
 use scruple_core::metric::Pass;
+use scruple_core::plural::counted;
 use scruple_core::run;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::Weigher;
@@ -309,8 +310,7 @@ impl Campaign {
             self.progress.steps(&doing, visited, visits.len(), version.short());
             self.visits().visit(index, launch, Pass::Timing, block, plan.padding(block))?;
         }
-        let versions = if all.len() == 1 { "version" } else { "versions" };
-        self.progress.done(&format!("round {}: timed {} {versions}", block + 1, all.len()));
+        self.progress.done(&format!("round {}: timed {}", block + 1, counted(all.len(), "version")));
         Ok(())
     }
 }

@@ -6,6 +6,7 @@ use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
+use scruple_core::plural::counted;
 
 impl Store {
     /// Reads all runs. Returns their number, and a description of each damage.
@@ -49,7 +50,7 @@ pub fn check(args: &StoreCheckArgs) -> Result<Code, Fault> {
     let (count, wrong) = store.examine()?;
     let path = store.address();
     if wrong.is_empty() {
-        let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+        let runs = counted(count, "run");
         output::print(&format!("The store ‘{path}’ is sound: {runs} can be read.\n"))?;
         return Ok(Code::Fine);
     }

@@ -10,6 +10,7 @@ use scruple_core::judge::shared_core::{alone, longer};
 use scruple_core::judge::witnesses::WITNESS;
 use scruple_core::judge::witnesses::{ADDITIONS, ADDITIONS_ALONE, CYCLE, in_fastest_blocks};
 use scruple_core::metric::Pass;
+use scruple_core::plural::counted;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::stats::quantile::{median, sorted};
@@ -136,12 +137,11 @@ fn remark_on_clock(now: f64, earlier: &[f64], processes: &[f64]) -> Option<Strin
     }
     let (change, word) =
         if now > usual { (now / usual - 1.0, "longer") } else { (1.0 - now / usual, "shorter") };
-    let runs = if earlier.len() == 1 { "run" } else { "runs" };
     Some(format!(
-        "the core ran at {}, and at {} in the {} stored {runs} before: times of code that computes are {:.1} % {word}, and their intervals include both",
+        "the core ran at {}, and at {} in the {} before: times of code that computes are {:.1} % {word}, and their intervals include both",
         ghz(now),
         ghz(usual),
-        earlier.len(),
+        counted(earlier.len(), "stored run"),
         100.0 * change
     ))
 }

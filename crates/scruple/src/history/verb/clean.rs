@@ -7,6 +7,7 @@ use crate::paths;
 use crate::render::output;
 use crate::versions;
 use crate::versions::clean::{FreedSpace, clean as free};
+use scruple_core::plural::counted;
 use scruple_core::unit::{Unit, quantity};
 use std::path::{Path, PathBuf};
 
@@ -48,15 +49,14 @@ fn line(folder: &Path, freed: &FreedSpace, dry_run: bool) -> String {
     let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
     let size = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let verb = if dry_run { "would free" } else { "freed" };
-    let builds = if freed.builds == 1 { "build" } else { "builds" };
     let left = match freed.left {
         0 => String::new(),
         left => format!("; {} stay", size(left)),
     };
     format!(
-        "{name}: {verb} {} ({} {builds}){left}, in ‘{}’\n",
+        "{name}: {verb} {} ({}){left}, in ‘{}’\n",
         size(freed.bytes),
-        freed.builds,
+        counted(freed.builds, "build"),
         folder.display()
     )
 }

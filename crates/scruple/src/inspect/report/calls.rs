@@ -8,6 +8,7 @@ use crate::render::export::Formats;
 use crate::render::flame_graph;
 use scruple_core::explain::{Count, OwnCost};
 use scruple_core::harmless_text::plain;
+use scruple_core::plural;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, exact, share};
 use scruple_measure::calltree::SourceCosts;
@@ -118,8 +119,8 @@ pub fn text(counted: &CallsReport<'_>, width: usize) -> String {
     if rows.len() > counted.most {
         let rest = &rows[counted.most..];
         let own: u64 = rest.iter().map(|row| row.own.of(main)).sum();
-        let what = if rest.len() == 1 { "other function" } else { "other functions" };
-        let _ = writeln!(out, "{DIM}{:>15}  {} {what}{DIM:#}", count(own), rest.len());
+        let others = plural::counted(rest.len(), "other function");
+        let _ = writeln!(out, "{DIM}{:>15}  {others}{DIM:#}", count(own));
     }
     lines(counted, total, width, &mut out);
     let _ = writeln!(out, "\n{DIM}{}{DIM:#}", wrap(&counted.source, width));

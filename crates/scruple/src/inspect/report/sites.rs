@@ -9,7 +9,7 @@ use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
 use crate::render::flame_graph;
 use scruple_core::harmless_text::plain;
-use scruple_core::plural::counted;
+use scruple_core::plural::{counted, noun};
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
 use scruple_measure::allocation_sites::{
@@ -76,8 +76,8 @@ pub fn sentence(found: &CommandSites, sites: &HeapSites, rows: &[SiteRow]) -> St
 
 /// Writes bytes and blocks.
 fn blocks(blocks: MemoryBlocks) -> String {
-    let word = if blocks.blocks == 1 { "block" } else { "blocks" };
-    format!("{} in {} {word}", bytes(blocks.bytes), exact(blocks.blocks as f64, &Unit::Count))
+    let count = exact(blocks.blocks as f64, &Unit::Count);
+    format!("{} in {count} {}", bytes(blocks.bytes), noun(blocks.blocks, "block"))
 }
 
 fn bytes(bytes: u64) -> String {

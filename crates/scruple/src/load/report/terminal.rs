@@ -149,10 +149,7 @@ fn users(plan: &Plan, scenario: &Scenario) -> String {
 }
 
 fn connections(plan: &Plan) -> String {
-    match plan.connections {
-        1 => "1 connection".to_owned(),
-        n => format!("{} connections", grouped(f64::from(n))),
-    }
+    format!("{} {}", grouped(f64::from(plan.connections)), noun(plan.connections, "connection"))
 }
 
 fn header(report: &Report<'_>, loads: &Loads) -> String {

@@ -3,6 +3,7 @@
 use super::figures::{add, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
 use scruple_core::metric::Quality;
+use scruple_core::plural::counted;
 use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role, Subject, with_values};
 use serde::Deserialize;
@@ -89,11 +90,11 @@ fn remarks(entry: &HyperfineEntry, imported: &mut Imported) {
     }
     let zeros = entry.times.iter().flatten().filter(|time| **time == 0.0).count();
     if zeros > 0 {
-        let readings = if zeros == 1 { "reading" } else { "readings" };
+        let readings = counted(zeros, "reading");
         imported.remark(
             "below-resolution",
             format!(
-                "‘{name}’ has {zeros} {readings} of exactly 0: hyperfine subtracts the time of its shell, and writes 0 \
+                "‘{name}’ has {readings} of exactly 0: hyperfine subtracts the time of its shell, and writes 0 \
                 if the result is negative"
             ),
         );

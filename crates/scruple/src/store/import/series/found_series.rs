@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::store::StoredHistory;
 use crate::store::import::verb::{refusal, text_of};
 use crate::store::import::{Format, recognise};
+use scruple_core::plural::counted;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -102,9 +103,7 @@ pub fn summary(history: &StoredHistory, option: &str) -> String {
     let mut names: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let subjects =
-        if names.len() == 1 { "1 subject".to_owned() } else { format!("{} subjects", names.len()) };
-    let versions = if count == 1 { "1 version".to_owned() } else { format!("{count} versions") };
+    let (subjects, versions) = (counted(names.len(), "subject"), counted(count, "version"));
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let mut text = format!(
         "Imported {versions} of {subjects} from ‘{}’ as history {}{label}; `scruple history report {}{option}` judges it.\n",
