@@ -239,7 +239,10 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
     };
     if let Some(advice) = advice {
         error.remove(ContextKind::SuggestedSubcommand);
-        error.remove(ContextKind::SuggestedArg);
+        // The usage of the parser contains the option that it suggests.
+        if error.remove(ContextKind::SuggestedArg).is_some() {
+            error.remove(ContextKind::Usage);
+        }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
     }
     error

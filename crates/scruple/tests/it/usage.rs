@@ -27,6 +27,9 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
         assert_eq!(answer.code, 2);
         assert!(answer.stderr.contains(&format!("‘{option}’ does this here")), "{}", answer.exchange());
         assert!(!answer.stderr.contains("similar argument"), "{}", answer.exchange());
+        let others = ["--against", "--baseline", "--threshold", "--base", "--margin"];
+        let named = others.iter().filter(|name| answer.stderr.contains(&format!("{name} ")));
+        assert_eq!(named.count(), 0, "{}", answer.exchange());
     }
 }
 
