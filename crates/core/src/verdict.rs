@@ -48,6 +48,9 @@ pub enum Direction {
 /// nothing.
 pub const WIDEST_MARGIN: f64 = 0.25;
 
+/// An undecided interval whose upper end is more than this many times the lower one tells a reader nothing.
+const WIDEST_INTERVAL: f64 = 10_000.0;
+
 /// The comparison of one arm with the reference in one metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -89,6 +92,18 @@ impl Comparison {
             says.then_some(if more == lower_is_better { Direction::Worse } else { Direction::Better });
         let more_blocks = if verdict == Verdict::CantTell { blocks_to_tell(&evidence, margin) } else { 0 };
         Comparison { evidence, margin, verdict, direction, more_blocks }
+    }
+
+    /// The comparison, without its interval if that decides nothing and excludes next to nothing.
+    fn without_empty_interval(mut self) -> Comparison {
+        if let Evidence::Interval { effect, .. } = self.evidence
+            && self.verdict == Verdict::CantTell
+            && effect.interval.high > effect.interval.low * WIDEST_INTERVAL
+        {
+            let pointing = Some(effect.ratio).filter(|ratio| ratio.is_finite());
+            self.evidence = Evidence::Absent { why: Why::TooWide, pointing, readings: effect.n };
+        }
+        self
     }
 
     /// The interval of the effect; `None` where the evidence is of another kind.

@@ -104,6 +104,8 @@ pub enum Why {
     OtherArchitecture,
     /// Too few requests lie beyond a quantile to give it an upper bound.
     Unbounded,
+    /// The interval of the ratio excludes next to nothing.
+    TooWide,
     /// The level is not strictly between 0 and 1.
     NoSuchLevel,
 }
@@ -152,6 +154,7 @@ impl fmt::Display for Why {
             }
             Why::OtherArchitecture => f.write_str("the readings are of two architectures"),
             Why::Unbounded => f.write_str("there are too few requests beyond it to say how large it may be"),
+            Why::TooWide => f.write_str("the readings vary so much that nearly any ratio fits them"),
             Why::NoSuchLevel => f.write_str("the level must lie between 0 and 1"),
         }
     }

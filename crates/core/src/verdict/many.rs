@@ -38,5 +38,6 @@ pub(crate) fn hold_together(
         found[noisy[i]] = at(noisy[i], level);
         found[noisy[i]].verdict != Verdict::CantTell
     });
-    found
+    // Only now: an open row has taken its share of the error, however wide its interval is.
+    found.into_iter().map(Comparison::without_empty_interval).collect()
 }

@@ -8,6 +8,7 @@ use scruple_core::judge::{Judged, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
+use scruple_core::stats::paired::Why;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::verdict::Verdict;
@@ -177,4 +178,25 @@ fn a_fifth_more_processor_time_is_found_in_ten_turns_among_the_rows_of_a_sheet()
     let found = (0..100).map(found).filter(|found| *found).count();
     println!("a fifth more processor time: found in {found} of 100");
     assert!(found >= 90, "{found} of 100");
+}
+
+#[test]
+fn an_interval_that_excludes_next_to_nothing_is_not_shown_but_takes_its_share_of_the_error() {
+    let server = |name: &str, waits: [f64; 3], cpu: f64| {
+        let mut arm = arm_of(name);
+        read(&mut arm, "request.wait", &waits.map(|wait| vec![wait; 10]));
+        read(&mut arm, "request.cpu", &[1.0, 1.01, 0.99].map(|turn| vec![cpu * turn; 10]));
+        arm
+    };
+    let reference = server("old", [100.0; 3], 100.0);
+    for (waits, cpu) in [([100.0, 800.0, 15_000.0], 90.0), ([100.0, 500.0, 1_000.0], 99.9)] {
+        let found = compared(&reference, &server("new", waits, cpu), false);
+        let of = |key: &str| &found.iter().find(|row| row.metric == key).expect("a row").comparison;
+        let (wait, cpu) = (of("request.wait"), of("request.cpu"));
+        let wide = waits[2] > 10_000.0;
+        assert_eq!(wait.verdict, Verdict::CantTell);
+        assert_eq!(wait.evidence.why(), wide.then_some(Why::TooWide), "{wait:?}");
+        assert!(wait.more_blocks > 0 && wait.evidence.effect().is_some_and(|ratio| ratio > 3.0));
+        assert!(cpu.interval().is_some_and(|interval| interval.level > 0.97), "{cpu:?}");
+    }
 }
