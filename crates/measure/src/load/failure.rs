@@ -1,5 +1,6 @@
 //! The classes of failed requests.
 
+use super::request::Failed;
 use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +104,17 @@ pub struct Failures {
     classes: [u64; Failure::ALL.len()],
     /// The numbers of answers with a bad status, by status.
     statuses: SortedMap<u16, u64>,
+    /// The checks that answers failed, by what was expected.
+    checks: SortedMap<String, FailedCheck>,
+}
+
+/// A check that answers failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedCheck {
+    /// The number of answers that failed it.
+    pub count: u64,
+    /// What came in the first of them, in words.
+    pub came: String,
 }
 
 impl Failures {
@@ -129,6 +141,11 @@ impl Failures {
         &self.statuses
     }
 
+    /// The checks that answers failed, by what was expected in words.
+    pub fn checks(&self) -> &SortedMap<String, FailedCheck> {
+        &self.checks
+    }
+
     /// The classes that occurred, each with its number of requests.
     pub fn each(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
         Failure::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, count)| *count > 0)
@@ -138,6 +155,16 @@ impl Failures {
     pub fn add(&mut self, other: &Failures) {
         self.classes.iter_mut().zip(other.classes).for_each(|(sum, more)| *sum += more);
         other.statuses.iter().for_each(|(status, more)| *self.statuses.entry(*status).or_default() += more);
+        other.checks.iter().for_each(|(expected, more)| self.add_check(expected, more.count, &more.came));
+    }
+
+    fn add_check(&mut self, expected: &str, count: u64, came: &str) {
+        match self.checks.get_mut(expected) {
+            Some(check) => check.count += count,
+            None => {
+                self.checks.insert(expected.to_owned(), FailedCheck { count, came: came.to_owned() });
+            }
+        }
     }
 
     /// Adds `requests` failed requests of one class.
@@ -145,11 +172,13 @@ impl Failures {
         self.classes[class as usize] += requests;
     }
 
-    /// Counts a failed request; `status` is that of its answer, if one came.
-    pub(super) fn count(&mut self, class: Failure, status: Option<u16>) {
+    /// Counts a failed request; `wrong` is what is wrong with its answer, if one came.
+    pub(super) fn count(&mut self, class: Failure, wrong: Option<&Failed>) {
         self.record(class, 1);
-        if let Some(status) = status.filter(|_| class == Failure::BadStatus) {
-            *self.statuses.entry(status).or_default() += 1;
+        match wrong {
+            Some(Failed::Status(status)) => *self.statuses.entry(*status).or_default() += 1,
+            Some(Failed::Check { expected, came }) => self.add_check(expected, 1, came),
+            None => {}
         }
     }
 }

@@ -45,8 +45,8 @@ pub(crate) struct ResponseReader {
     /// The last head that arrived in one portion, parsed. The next head is often the same.
     last: Option<(Vec<u8>, Parsed)>,
     /// The head and the content of the response, if they are kept.
-    pub(crate) kept_head: Vec<u8>,
-    pub(crate) kept_body: Vec<u8>,
+    kept_head: Vec<u8>,
+    kept_body: Vec<u8>,
 }
 
 /// What is expected of the response to a request.

@@ -53,7 +53,7 @@ mod warm_up;
 
 pub use capacity::{Capacity, LONGEST_MEASUREMENT, RatePoint, capacity, measurement};
 pub use doubt::Doubt;
-pub use failure::{Failure, Failures};
+pub use failure::{FailedCheck, Failure, Failures};
 pub use find_doubts::{delay_bounds, few_requests};
 pub use generator_delays::Delayed;
 pub use hdr_log::hdr_log;

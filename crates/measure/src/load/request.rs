@@ -1,6 +1,8 @@
 //! The requests to the server, and the checks that decide which answers are good.
 
-use super::http1;
+use super::failure::Failure;
+use super::scenario::answer::KeptAnswer;
+use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,10 +67,24 @@ pub struct AnswerCheck {
 }
 
 /// How an answer failed its check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    Status,
-    Check,
+    Status(u16),
+    /// What was expected and what came, in words.
+    Check {
+        expected: String,
+        came: String,
+    },
+}
+
+impl Failed {
+    /// The class of the failed request.
+    pub(crate) fn class(&self) -> Failure {
+        match self {
+            Failed::Status(_) => Failure::BadStatus,
+            Failed::Check { .. } => Failure::CheckFailed,
+        }
+    }
 }
 
 impl AnswerCheck {
@@ -83,52 +99,67 @@ impl AnswerCheck {
         self.contains.is_some() || !self.headers.is_empty() || !self.json.is_empty()
     }
 
-    /// Judges a complete answer. `header` and `body` are only used if [`AnswerCheck::looks_inside`].
-    pub(crate) fn judge<'a>(
-        &self,
-        status: u16,
-        length: u64,
-        header: impl Fn(&str) -> Option<&'a [u8]>,
-        body: &[u8],
-    ) -> Result<(), Failed> {
+    /// Judges an answer. Its head and content are only used if [`AnswerCheck::looks_inside`].
+    pub(crate) fn judge(&self, answer: &KeptAnswer<'_>) -> Result<(), Failed> {
         let good = match self.status.as_slice() {
-            [] => (200..400).contains(&status),
-            some => some.iter().any(|pattern| status_matches(pattern, status)),
+            [] => (200..400).contains(&answer.status),
+            some => some.iter().any(|pattern| status_matches(pattern, answer.status)),
         };
         if !good {
-            return Err(Failed::Status);
+            return Err(Failed::Status(answer.status));
         }
-        let short = self.min_bytes.is_some_and(|least| length < least);
-        let long = self.max_bytes.is_some_and(|most| length > most);
-        let lacking = self.contains.as_ref().is_some_and(|text| !contains(body, text.as_bytes()));
-        let header_lacking = || {
-            self.headers
-                .iter()
-                .any(|(name, text)| !header(name).is_some_and(|v| contains(v, text.as_bytes())))
-        };
-        let other = || {
-            let body = std::str::from_utf8(body).ok();
-            let content: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
-            self.json.iter().any(|(pointer, wanted)| {
-                content
-                    .as_ref()
-                    .and_then(|content| content.pointer(pointer))
-                    .is_none_or(|found| !equal(found, wanted))
-            })
-        };
-        let failed = short || long || lacking || header_lacking() || (!self.json.is_empty() && other());
-        if failed { Err(Failed::Check) } else { Ok(()) }
+        match self.unmet(answer) {
+            Some((expected, came)) => Err(Failed::Check { expected, came }),
+            None => Ok(()),
+        }
     }
 
-    /// Judges an answer that a reader of HTTP/1.1 kept.
-    pub(crate) fn judge_kept(
-        &self,
-        answer: http1::Head,
-        reader: &http1::ResponseReader,
-    ) -> Result<(), Failed> {
-        let header = |name: &str| http1::header(&reader.kept_head, name);
-        self.judge(answer.status, answer.body, header, &reader.kept_body)
+    /// The first requirement that an answer with a good status does not meet, and what came instead.
+    fn unmet(&self, answer: &KeptAnswer<'_>) -> Option<(String, String)> {
+        let bytes = |bound: &str, limit: u64| {
+            (format!("{bound} {limit} bytes of content"), answer.length.to_string())
+        };
+        if let Some(least) = self.min_bytes.filter(|least| answer.length < *least) {
+            return Some(bytes("at least", least));
+        }
+        if let Some(most) = self.max_bytes.filter(|most| answer.length > *most) {
+            return Some(bytes("at most", most));
+        }
+        if let Some(text) = self.contains.as_ref().filter(|text| !contains(answer.body, text.as_bytes())) {
+            return Some((format!("{} in the content", excerpt(text.as_bytes())), excerpt(answer.body)));
+        }
+        for (name, text) in &self.headers {
+            let value = answer.head.header(name);
+            if !value.is_some_and(|value| contains(value, text.as_bytes())) {
+                let expected = format!("{} in the header {name}", excerpt(text.as_bytes()));
+                return Some((expected, value.map_or("no such header".to_owned(), excerpt)));
+            }
+        }
+        if self.json.is_empty() {
+            return None;
+        }
+        let content = serde_json::from_slice::<Value>(answer.body);
+        self.json.iter().find_map(|(pointer, wanted)| {
+            let found = content.as_ref().map(|content| content.pointer(pointer));
+            let came = match found {
+                Ok(Some(found)) if equal(found, wanted) => return None,
+                Ok(Some(found)) => excerpt(found.to_string().as_bytes()),
+                Ok(None) => "no value there".to_owned(),
+                Err(_) => format!("{}, which is not JSON", excerpt(answer.body)),
+            };
+            Some((format!("{} at {pointer}", excerpt(wanted.to_string().as_bytes())), came))
+        })
     }
+}
+
+/// The number of characters of a text that a report quotes.
+const QUOTED: usize = 60;
+
+/// The beginning of a text in quotes, made harmless.
+fn excerpt(text: &[u8]) -> String {
+    // A character has at most four bytes; one that is cut is beyond those that are quoted.
+    let text = String::from_utf8_lossy(&text[..text.len().min(4 * (QUOTED + 1))]);
+    format!("‘{}’", plain(&shortened(&text, QUOTED)))
 }
 
 fn status_matches(pattern: &str, status: u16) -> bool {
@@ -293,6 +324,7 @@ fn read(path: &Path, request: &str) -> Result<Vec<u8>, String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scenario::answer::AnswerHead;
     use super::*;
 
     #[test]
@@ -308,35 +340,47 @@ mod tests {
     #[test]
     fn checks_judge_status_length_content_and_headers() {
         let judge = |check: &AnswerCheck, status, length, body: &[u8]| {
-            check.judge(status, length, |_| Some(b"text/html"), body)
+            let head = AnswerHead::Http1(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
+            match check.judge(&KeptAnswer { status, length, head, body }) {
+                Ok(()) => String::new(),
+                Err(Failed::Status(status)) => status.to_string(),
+                Err(Failed::Check { expected, came }) => format!("{expected}: {came}"),
+            }
         };
         let any = AnswerCheck::default();
-        assert_eq!(judge(&any, 304, 0, b""), Ok(()));
-        assert_eq!(judge(&any, 500, 0, b""), Err(Failed::Status));
+        assert_eq!(judge(&any, 304, 0, b""), "");
+        assert_eq!(judge(&any, 500, 0, b""), "500");
         let strict = AnswerCheck {
             status: vec!["2xx".into()],
             contains: Some("lo".into()),
             min_bytes: Some(2),
+            max_bytes: Some(6),
             ..any
         };
-        assert_eq!(judge(&strict, 204, 5, b"hello"), Ok(()));
-        assert_eq!(judge(&strict, 301, 5, b"hello"), Err(Failed::Status));
-        assert_eq!(judge(&strict, 200, 5, b"holla"), Err(Failed::Check));
-        assert_eq!(judge(&strict, 200, 1, b"hello"), Err(Failed::Check));
-        let header = AnswerCheck {
-            headers: SortedMap::from([("Content-Type".into(), "json".into())]),
+        assert_eq!(judge(&strict, 204, 5, b"hello"), "");
+        assert_eq!(judge(&strict, 301, 5, b"hello"), "301");
+        assert_eq!(judge(&strict, 200, 5, b"ho\x1b[lla"), "‘lo’ in the content: ‘ho\u{fffd}[lla’");
+        let long = [b"x".repeat(58), "éé\n".repeat(9_999).into_bytes()].concat();
+        assert_eq!(judge(&strict, 200, 5, &long), format!("‘lo’ in the content: ‘{}é…’", "x".repeat(58)));
+        assert_eq!(judge(&strict, 200, 1, b"hello"), "at least 2 bytes of content: 1");
+        assert_eq!(judge(&strict, 200, 7, b"hello"), "at most 6 bytes of content: 7");
+        let header = |name: &str| AnswerCheck {
+            headers: SortedMap::from([(name.to_owned(), "json".into())]),
             ..AnswerCheck::default()
         };
-        assert_eq!(judge(&header, 200, 1, b""), Err(Failed::Check));
+        let expected = "‘json’ in the header Content-Type: ‘text/html’";
+        assert_eq!(judge(&header("Content-Type"), 200, 1, b""), expected);
+        assert_eq!(judge(&header("Age"), 200, 1, b""), "‘json’ in the header Age: no such header");
         let json = |pointer: &str, value: Value| AnswerCheck {
             json: SortedMap::from([(pointer.to_owned(), value)]),
             ..AnswerCheck::default()
         };
         let body = br#"{"order":{"paid":true,"sum":7}}"#;
-        assert_eq!(judge(&json("/order/paid", true.into()), 200, 1, body), Ok(()));
-        assert_eq!(judge(&json("/order/sum", 7.0.into()), 200, 1, body), Ok(()));
-        assert_eq!(judge(&json("/order/sum", 8.into()), 200, 1, body), Err(Failed::Check));
-        assert_eq!(judge(&json("/order/none", 8.into()), 200, 1, body), Err(Failed::Check));
-        assert_eq!(judge(&json("/order", 8.into()), 200, 1, b"no JSON"), Err(Failed::Check));
+        assert_eq!(judge(&json("/order/paid", true.into()), 200, 1, body), "");
+        assert_eq!(judge(&json("/order/sum", 7.0.into()), 200, 1, body), "");
+        assert_eq!(judge(&json("/order/sum", 8.into()), 200, 1, body), "‘8’ at /order/sum: ‘7’");
+        assert_eq!(judge(&json("/order/none", 8.into()), 200, 1, body), "‘8’ at /order/none: no value there");
+        let expected = "‘8’ at /order: ‘no JSON’, which is not JSON";
+        assert_eq!(judge(&json("/order", 8.into()), 200, 1, b"no JSON"), expected);
     }
 }

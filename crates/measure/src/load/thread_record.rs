@@ -6,7 +6,7 @@ use super::generator_delays::DelayedRecord;
 use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
-use super::request::Request;
+use super::request::{Failed, Request};
 use super::stalls::{Arrival, StallDetector};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -144,11 +144,11 @@ impl KindRecord {
         &mut self,
         part: u16,
         response: Option<(u64, Lateness)>,
-        (class, status): (Failure, Option<u16>),
+        (class, wrong): (Failure, Option<&Failed>),
     ) {
-        self.failures.count(class, status);
+        self.failures.count(class, wrong);
         if let Some(part) = self.parts.get_mut(usize::from(part)) {
-            part.failures.count(class, status);
+            part.failures.count(class, wrong);
             if let Some((response, late)) = response {
                 part.responded(response, late);
             }
@@ -313,8 +313,8 @@ impl Recorder {
 
     /// Records that a request has failed. Requests that timed out count in the latencies with the time that was
     /// waited, so that giving up does not make a server look fast. Requests that failed at once do not count there.
-    /// `status` is that of the answer, if one came.
-    pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure, status: Option<u16>) {
+    /// `wrong` is what is wrong with the answer, if one came.
+    pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure, wrong: Option<&Failed>) {
         match class {
             // Where no connection is made, nothing has answered.
             Failure::TimedOut | Failure::Unsent | Failure::Refused | Failure::Unconnected => {
@@ -322,18 +322,18 @@ impl Recorder {
             }
             _ => self.stall_detector.answer(self.stall_detector.reading(done, None)),
         }
-        self.parts[usize::from(exchange.part)].failures.count(class, status);
+        self.parts[usize::from(exchange.part)].failures.count(class, wrong);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
         let late = Lateness::of(exchange, 0);
         let response = waited.then(|| (done.saturating_sub(exchange.intended), late));
-        self.kinds[exchange.request as usize].failed(exchange.part, response, (class, status));
+        self.kinds[exchange.request as usize].failed(exchange.part, response, (class, wrong));
         if let Some(group) = self.groups.get(exchange.request as usize).copied().flatten() {
-            self.kinds[group as usize].failed(exchange.part, response, (class, status));
+            self.kinds[group as usize].failed(exchange.part, response, (class, wrong));
         }
         self.totals.1 += 1;
         self.unread += u64::from(class.is_before_sending());
         if let Some(live) = &mut self.live {
-            live.failures.count(class, status);
+            live.failures.count(class, wrong);
         }
         match class {
             Failure::TimedOut => self.latency(exchange, done, late, true),

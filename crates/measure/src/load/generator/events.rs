@@ -144,7 +144,7 @@ impl Generator {
         let mut done = std::mem::take(&mut self.memory.done);
         let connection = &mut self.connections.list[index];
         let Some(http2) = &mut connection.http2 else { return };
-        let received = http2.receive(bytes, &self.plan.requests, &mut done);
+        let received = http2.receive(bytes, &mut done);
         let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
         self.end_streams(index, &mut done, self.reading);
         self.memory.done = done;
@@ -169,8 +169,9 @@ impl Generator {
             match status {
                 0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
                 _ => {
-                    let answer = KeptAnswer { status, head: AnswerHead::Http2(&head), body: &body };
-                    self.answered(&exchange, read, part, answer, outcome);
+                    let length = outcome.unwrap_or(0);
+                    let answer = KeptAnswer { status, length, head: AnswerHead::Http2(&head), body: &body };
+                    self.answered(&exchange, read, part, answer, outcome.map(|_| ()));
                 }
             }
         }
@@ -234,16 +235,14 @@ impl Generator {
         let connection = &mut self.connections.list[index];
         let Some(exchange) = connection.exchange.take() else { return };
         self.in_flight -= 1;
-        let check = &self.plan.requests[exchange.request as usize].check;
-        let outcome = match check.judge_kept(head, &connection.reader) {
-            Ok(()) => Ok(head.body),
-            Err(Failed::Status) => Err(Failure::BadStatus),
-            Err(Failed::Check) => Err(Failure::CheckFailed),
-        };
         let (kept_head, kept_body) = connection.reader.take_kept();
-        let answer =
-            KeptAnswer { status: head.status, head: AnswerHead::Http1(&kept_head), body: &kept_body };
-        self.answered(&exchange, read, part, answer, outcome);
+        let answer = KeptAnswer {
+            status: head.status,
+            length: head.body,
+            head: AnswerHead::Http1(&kept_head),
+            body: &kept_body,
+        };
+        self.answered(&exchange, read, part, answer, Ok(()));
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);
         connection.freed = Some(now);
@@ -333,15 +332,18 @@ impl Generator {
         }
     }
 
-    /// Handles an answer.
+    /// Handles an answer: judges it, unless its outcome is already known.
     fn answered(
         &mut self,
         exchange: &Exchange,
         read: Arrival,
         part: Option<u16>,
         answer: KeptAnswer<'_>,
-        outcome: Result<u64, Failure>,
+        outcome: Result<(), Failure>,
     ) {
+        let check = &self.plan.requests[exchange.request as usize].check;
+        let wrong = outcome.is_ok().then(|| check.judge(&answer).err()).flatten();
+        let outcome = wrong.as_ref().map_or(outcome, |wrong| Err(wrong.class()));
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {
                 match users.process_answer(exchange, answer, outcome, &self.shared.target.host) {
@@ -363,24 +365,35 @@ impl Generator {
             users.note_lateness(exchange.user, exchange.carried.max(exchange.late) + read.late());
         }
         match outcome {
-            Ok(bytes) => {
+            Ok(()) => {
+                let bytes = answer.length;
                 self.recorder.answered(exchange, read, part, bytes);
-                self.record_request(exchange, read.latest.max(exchange.sent), Some(answer.status), outcome);
+                self.record_request(exchange, read.latest.max(exchange.sent), Some(answer.status), Ok(bytes));
                 if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
                     users.go_on(exchange.user, read.now, &self.time, &mut self.recorder);
                 }
             }
-            Err(class) => self.failed_with(exchange, read.now, Some(answer.status), class),
+            Err(class) => {
+                let wrong = wrong.filter(|wrong| wrong.class() == class);
+                self.failed_with(exchange, read.now, class, Some(answer.status), wrong.as_ref());
+            }
         }
     }
 
     /// Records a failed request, whose session ends.
     pub(super) fn failed(&mut self, exchange: &Exchange, now: u64, class: Failure) {
-        self.failed_with(exchange, now, None, class);
+        self.failed_with(exchange, now, class, None, None);
     }
 
-    fn failed_with(&mut self, exchange: &Exchange, now: u64, status: Option<u16>, class: Failure) {
-        self.recorder.failed(exchange, now, class, status);
+    fn failed_with(
+        &mut self,
+        exchange: &Exchange,
+        now: u64,
+        class: Failure,
+        status: Option<u16>,
+        wrong: Option<&Failed>,
+    ) {
+        self.recorder.failed(exchange, now, class, wrong);
         self.record_request(exchange, now, status, Err(class));
         if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
             users.end_session(exchange.user, (now, Err(class)), &self.time, &mut self.recorder);

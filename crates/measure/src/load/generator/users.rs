@@ -225,9 +225,9 @@ impl Users {
         &mut self,
         exchange: &Exchange,
         answer: KeptAnswer<'_>,
-        outcome: Result<u64, Failure>,
+        outcome: Result<(), Failure>,
         host: &str,
-    ) -> Option<Result<u64, Failure>> {
+    ) -> Option<Result<(), Failure>> {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[exchange.user as usize];
         if scenario.cookies {

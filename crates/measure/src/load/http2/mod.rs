@@ -11,7 +11,7 @@ mod stream;
 
 use super::exchange::Exchange;
 use super::failure::Failure;
-use super::request::{Failed, Request};
+use super::request::Request;
 use super::target::Target;
 use frame::Frame;
 use hpack::{Decoder, Encoder, PreparedField};
@@ -174,52 +174,36 @@ impl Http2 {
         Ok(())
     }
 
-    /// Processes received bytes. Appends the exchanges that they complete to `done`, judged by the checks of
-    /// `requests`.
+    /// Processes received bytes. Appends the exchanges that they complete to `done`.
     ///
     /// # Errors
     /// Fails if the connection is broken; the caller must then fail everything in flight on it.
-    pub(crate) fn receive(
-        &mut self,
-        bytes: &[u8],
-        requests: &[Request],
-        done: &mut Vec<FinishedRequest>,
-    ) -> Result<(), Failure> {
+    pub(crate) fn receive(&mut self, bytes: &[u8], done: &mut Vec<FinishedRequest>) -> Result<(), Failure> {
         if self.partial.is_empty() {
-            let used = self.frames(bytes, requests, done)?;
+            let used = self.frames(bytes, done)?;
             self.partial.extend_from_slice(&bytes[used..]);
             return Ok(());
         }
         let mut joined = std::mem::take(&mut self.partial);
         joined.extend_from_slice(bytes);
-        let used = self.frames(&joined, requests, done)?;
+        let used = self.frames(&joined, done)?;
         joined.drain(..used);
         self.partial = joined;
         Ok(())
     }
 
     /// Handles all complete frames. Returns the number of bytes that they take.
-    fn frames(
-        &mut self,
-        bytes: &[u8],
-        requests: &[Request],
-        done: &mut Vec<FinishedRequest>,
-    ) -> Result<usize, Failure> {
+    fn frames(&mut self, bytes: &[u8], done: &mut Vec<FinishedRequest>) -> Result<usize, Failure> {
         let mut used = 0;
         while let Some((frame, length)) = Frame::first(&bytes[used..]).map_err(|_| Failure::Garbage)? {
             used += length;
-            self.act_on(frame, requests, done).ok_or(Failure::Garbage)?;
+            self.act_on(frame, done).ok_or(Failure::Garbage)?;
         }
         Ok(used)
     }
 
     /// Handles one frame; `None` if it violates the protocol.
-    fn act_on(
-        &mut self,
-        frame: Frame<'_>,
-        requests: &[Request],
-        done: &mut Vec<FinishedRequest>,
-    ) -> Option<()> {
+    fn act_on(&mut self, frame: Frame<'_>, done: &mut Vec<FinishedRequest>) -> Option<()> {
         if !std::mem::replace(&mut self.greeted, true) && frame.kind != frame::SETTINGS {
             return None;
         }
@@ -232,10 +216,10 @@ impl Http2 {
             return None;
         }
         match frame.kind {
-            frame::DATA => self.content(frame, requests, done),
+            frame::DATA => self.content(frame, done),
             frame::HEADERS if frame.has(frame::END_HEADERS) => {
                 let end = frame.has(frame::END_STREAM);
-                self.fields(frame.stream, end, frame.inner()?, requests, done)
+                self.fields(frame.stream, end, frame.inner()?, done)
             }
             frame::HEADERS => {
                 self.head = Some((frame.stream, frame.has(frame::END_STREAM), frame.inner()?.to_vec()));
@@ -248,7 +232,7 @@ impl Http2 {
                     return None;
                 }
                 if frame.has(frame::END_HEADERS) {
-                    return self.fields(stream, end, &block, requests, done);
+                    return self.fields(stream, end, &block, done);
                 }
                 self.head = Some((stream, end, block));
                 Some(())
@@ -289,12 +273,7 @@ impl Http2 {
         self.streams.swap_remove(place)
     }
 
-    fn content(
-        &mut self,
-        frame: Frame<'_>,
-        requests: &[Request],
-        done: &mut Vec<FinishedRequest>,
-    ) -> Option<()> {
+    fn content(&mut self, frame: Frame<'_>, done: &mut Vec<FinishedRequest>) -> Option<()> {
         let content = frame.inner()?;
         let length = frame.content.len() as u32;
         self.taken += length;
@@ -307,7 +286,7 @@ impl Http2 {
         let stream = &mut self.streams[place];
         stream.content(content)?;
         if frame.has(frame::END_STREAM) {
-            self.end(place, requests, done);
+            self.end(place, done);
             return Some(());
         }
         stream.taken += length;
@@ -318,14 +297,7 @@ impl Http2 {
         Some(())
     }
 
-    fn fields(
-        &mut self,
-        id: u32,
-        end: bool,
-        block: &[u8],
-        requests: &[Request],
-        done: &mut Vec<FinishedRequest>,
-    ) -> Option<()> {
+    fn fields(&mut self, id: u32, end: bool, block: &[u8], done: &mut Vec<FinishedRequest>) -> Option<()> {
         let Some(place) = self.place(id) else {
             // The request was given up, but the block still changes the decoder's table.
             return self.decoder.decode(block, |_, _| {});
@@ -342,7 +314,7 @@ impl Http2 {
             // A final answer must follow an interim one.
             100..200 if end => return None,
             100..200 => stream.begin_anew(),
-            _ if end => self.end(place, requests, done),
+            _ if end => self.end(place, done),
             _ if trailers => return None,
             _ => {}
         }
@@ -350,23 +322,12 @@ impl Http2 {
     }
 
     /// Handles the end of a stream: its answer is complete.
-    fn end(&mut self, place: usize, requests: &[Request], done: &mut Vec<FinishedRequest>) {
+    fn end(&mut self, place: usize, done: &mut Vec<FinishedRequest>) {
         let stream = self.take(place);
         if stream.uploads() {
             frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
         }
-        done.push(stream.judged(|stream| {
-            let header = |name: &str| {
-                let found =
-                    stream.fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()));
-                found.map(|(_, value)| value.as_slice())
-            };
-            let check = &requests[stream.exchange.request as usize].check;
-            check.judge(stream.status, stream.length, header, &stream.kept).map_err(|failed| match failed {
-                Failed::Status => Failure::BadStatus,
-                Failed::Check => Failure::CheckFailed,
-            })
-        }));
+        done.push(stream.answered());
     }
 
     fn settings(&mut self, frame: Frame<'_>) -> Option<()> {

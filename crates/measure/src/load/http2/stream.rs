@@ -121,12 +121,11 @@ impl Stream {
         self.done(Err(class))
     }
 
-    /// The finished exchange with the outcome that `judge` finds. An answer that is shorter or longer than the length
-    /// that it states counts as garbage.
-    pub(super) fn judged(self, judge: impl Fn(&Stream) -> Result<(), Failure>) -> FinishedRequest {
+    /// The finished exchange. An answer that is shorter or longer than the length that it states counts as garbage.
+    pub(super) fn answered(self) -> FinishedRequest {
         let contents = !self.bodiless && self.status != 304;
         let garbled = contents && self.named_length.is_some_and(|length| length != self.length);
-        let outcome = if garbled { Err(Failure::Garbage) } else { judge(&self).map(|()| self.length) };
+        let outcome = if garbled { Err(Failure::Garbage) } else { Ok(self.length) };
         self.done(outcome)
     }
 

@@ -34,10 +34,12 @@ fn of<'a>(fields: &'a Fields, name: &str) -> impl Iterator<Item = &'a [u8]> {
     fields.iter().filter(named).map(|(_, value)| value.as_slice())
 }
 
-/// An answer whose head and content were kept.
+/// A complete answer. Head and content are empty unless the request keeps them.
 #[derive(Clone, Copy)]
 pub(crate) struct KeptAnswer<'a> {
     pub(crate) status: u16,
+    /// The number of bytes of content.
+    pub(crate) length: u64,
     pub(crate) head: AnswerHead<'a>,
     pub(crate) body: &'a [u8],
 }

@@ -69,6 +69,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\nETag: \"x1\"\r\n\r\n";
         let answer = KeptAnswer {
             status: 200,
+            length: 70,
             head: AnswerHead::Http1(head),
             body: br#"{"user":{"id":7,"name":"Ada","none":null},"html":"<a href='/items/42'>"}"#,
         };

@@ -12,7 +12,9 @@ use scruple_measure::load::cost::collections::Pauses;
 use scruple_measure::load::cost::instructions::RequestInstructions;
 use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::{Arrivals, Doubt, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall};
+use scruple_measure::load::{
+    Arrivals, Doubt, FailedCheck, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall,
+};
 use serde::Serialize;
 
 /// The results of a load.
@@ -69,6 +71,8 @@ struct RequestsView<'a> {
     failed: SortedMap<&'static str, u64>,
     #[serde(skip_serializing_if = "SortedMap::is_empty")]
     bad_statuses: &'a SortedMap<u16, u64>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    failed_checks: &'a SortedMap<String, FailedCheck>,
     bytes: u64,
     backlog: u64,
     reconnects: u64,
@@ -330,6 +334,7 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
         answered: pool.counts.answered,
         failed: SortedMap::from_iter(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),
         bad_statuses: pool.counts.failures.statuses(),
+        failed_checks: pool.counts.failures.checks(),
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
         reconnects: pool.reconnects,

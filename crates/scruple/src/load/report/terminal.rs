@@ -11,7 +11,7 @@ use scruple_core::plural::noun;
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
-    Arrivals, Failure, Failures, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall,
+    Arrivals, FailedCheck, Failure, Failures, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall,
 };
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
@@ -79,24 +79,32 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
     }
 }
 
-/// The largest number of bad statuses that are named.
-const STATUSES: usize = 5;
+/// The largest number of bad statuses or failed checks that are named.
+const DETAILS: usize = 5;
 
-/// Returns what a class of failures means. Of bad statuses it names the most frequent.
+/// Returns what a class of failures means. Of bad statuses and failed checks it names the most frequent.
 pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
-    let mut statuses: Vec<(u16, u64)> = failures.statuses().iter().map(|(s, count)| (*s, *count)).collect();
-    if class != Failure::BadStatus || statuses.is_empty() {
-        return class.meaning().to_owned();
-    }
-    sorting::by_key(&mut statuses, |(_, count)| std::cmp::Reverse(*count));
-    if let [(status, _)] = statuses.as_slice() {
-        return format!("{}: {status}", class.meaning());
-    }
-    let times = |(status, count): &(u16, u64)| format!("{} × {status}", grouped(*count as f64));
-    let mut named: Vec<String> = statuses.iter().take(STATUSES).map(times).collect();
-    let others: u64 = statuses.iter().skip(STATUSES).map(|(_, count)| count).sum();
-    named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
-    format!("{}: {}", class.meaning(), named.join(", "))
+    let check = |(expected, check): (&String, &FailedCheck)| {
+        (format!("expected {expected}, got {}", check.came), check.count)
+    };
+    let mut details: Vec<(String, u64)> = match class {
+        Failure::BadStatus => failures.statuses().iter().map(|(s, count)| (s.to_string(), *count)).collect(),
+        Failure::CheckFailed => failures.checks().iter().map(check).collect(),
+        _ => Vec::new(),
+    };
+    sorting::by_key(&mut details, |(_, count)| std::cmp::Reverse(*count));
+    let named = match details.as_slice() {
+        [] => return class.meaning().to_owned(),
+        [(detail, _)] => detail.clone(),
+        several => {
+            let times = |(detail, count): &(String, u64)| format!("{} × {detail}", grouped(*count as f64));
+            let mut named: Vec<String> = several.iter().take(DETAILS).map(times).collect();
+            let others: u64 = several.iter().skip(DETAILS).map(|(_, count)| count).sum();
+            named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
+            named.join("; ")
+        }
+    };
+    format!("{}: {named}", class.meaning())
 }
 
 /// Returns the name of the row for parts that are set apart.
@@ -256,7 +264,7 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
         let _ = writeln!(out, "{BOLD}{}{BOLD:#}", server.name);
     }
     let void = server.void > 0 && server.void == server.pool.windows;
-    answers(&server.pool, &loads.plan, void, out);
+    answers(&server.pool, &loads.plan, void, width, out);
     kinds(&server.pool, out);
     set_apart(&server.pool, width, out);
     // If the generator did not get a core, it saw no answers, which says nothing about the server.
@@ -271,7 +279,7 @@ fn one(server: &ServerResults, loads: &Loads, width: usize, out: &mut String) {
 }
 
 /// Writes how many requests were answered, how fast, and how many failed in which way.
-fn answers(pool: &Pool, plan: &Plan, void: bool, out: &mut String) {
+fn answers(pool: &Pool, plan: &Plan, void: bool, width: usize, out: &mut String) {
     let failed = pool.counts.failures.total();
     let style = if failed > 0 { BAD } else { GOOD };
     let _ = writeln!(
@@ -293,13 +301,9 @@ fn answers(pool: &Pool, plan: &Plan, void: bool, out: &mut String) {
         if void { format!(" · {BAD}VOID{BAD:#}") } else { String::new() }
     );
     for (class, count) in pool.counts.failures.each() {
-        let _ = writeln!(
-            out,
-            "    {BAD}{}{BAD:#} {} ({})",
-            grouped(count as f64),
-            meaning(class, &pool.counts.failures),
-            class.name()
-        );
+        let line = format!("{} ({})", meaning(class, &pool.counts.failures), class.name());
+        let line = wrap(&line, width.saturating_sub(6)).replace('\n', "\n      ");
+        let _ = writeln!(out, "    {BAD}{}{BAD:#} {line}", grouped(count as f64));
     }
 }
 

@@ -213,3 +213,23 @@ fn recorded_requests_are_sent_again_at_their_times() {
     let speed = place.run(["load", &format!("http://{address}/"), "--rate", "2x"]);
     assert!(speed.code == 2 && speed.stderr.contains("only recorded requests have"), "{}", speed.stderr);
 }
+
+#[test]
+fn each_failed_check_is_named_with_what_came() {
+    let place = Place::new();
+    let checks = "order = 'in-turn'
+request = [
+  { path = '/a', check = { contains = 'Goodbye' } },
+  { path = '/b', check = { contains = 'Goodbye', min_bytes = 20 } },
+  { path = '/c', check = { min_bytes = 20 } },
+]
+";
+    place.write("s.toml", checks);
+    let url = format!("http://{}/", answers(HELLO));
+    let words = ["load", &url, "--scenario", "s.toml", "--no-cost", "--no-store", "-n", "12", "-c", "1"];
+    let shown = place.run(words);
+    let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = "12 an answer that failed a check: 8 × expected at least 20 bytes of content, got 13; \
+                4 × expected ‘Goodbye’ in the content, got ‘Hello, world\u{fffd}’ (check-failed)";
+    assert!(text.contains(line), "{}", shown.exchange());
+}

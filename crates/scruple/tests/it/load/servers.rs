@@ -134,7 +134,7 @@ fn bad_statuses_are_named_with_their_numbers() {
     let url = format!("http://{address}/");
     let shown =
         place.run(["load", &url, "--no-cost", "--no-store", "--warmup", "off", "-n", "40", "-c", "1"]);
-    let line = "16 an answer with a bad status: 12 × 500, 3 × 404, 1 × 503 (bad-status)";
+    let line = "16 an answer with a bad status: 12 × 500; 3 × 404; 1 × 503 (bad-status)";
     assert!(shown.stdout.contains(line), "{}", shown.exchange());
 }
 
@@ -157,6 +157,9 @@ fn an_answer_is_compared_with_what_is_expected() {
     let url = format!("http://{address}/");
     let answer = load(&place, &url, &["-n", "10", "-c", "1", "--expect", "text:Goodbye"]);
     assert_eq!((answer.code, failed(&answer, "check-failed")), (4, 10), "{}", answer.exchange());
+    let checks =
+        serde_json::json!({"‘Goodbye’ in the content": {"count": 10, "came": "‘Hello, world\u{fffd}’"}});
+    assert_eq!(at(&answer.json(), "/load/servers/0/failed_checks"), &checks);
     let answer = load(&place, &url, &["-n", "10", "-c", "1", "--expect", "404"]);
     assert_eq!((answer.code, failed(&answer, "bad-status")), (4, 10), "{}", answer.exchange());
 }
