@@ -41,6 +41,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     doubts.extend(delayed_acknowledgements(result));
     doubts.extend(closing(plan, result));
     doubts.extend(few_connections(plan, result));
+    doubts.extend(failed_connections(result));
     doubts
 }
 
@@ -262,6 +263,25 @@ fn few_connections(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
         connections(handled),
     );
     Some(Doubt::new("few-connections", false, text))
+}
+
+/// The doubt about connections that failed without a request, so that no failed request shows them.
+fn failed_connections(result: &LoadResult) -> Option<Doubt> {
+    let failures = &result.idle_failures;
+    let each: Vec<String> = failures
+        .each()
+        .map(|(class, count)| format!("{} × {}", grouped(count as f64), class.meaning()))
+        .collect();
+    let total = failures.total();
+    (total > 0).then(|| {
+        let text = format!(
+            "{} {} failed while no request waited for one: {}",
+            grouped(total as f64),
+            noun(total, "connection"),
+            each.join(", ")
+        );
+        Doubt::new("idle-failures", false, text)
+    })
 }
 
 fn connections(count: u32) -> String {

@@ -315,12 +315,11 @@ impl Recorder {
     /// waited, so that giving up does not make a server look fast. Requests that failed at once do not count there.
     /// `wrong` is what is wrong with the answer, if one came.
     pub(crate) fn failed(&mut self, exchange: &Exchange, done: u64, class: Failure, wrong: Option<&Failed>) {
-        match class {
-            // Where no connection is made, nothing has answered.
-            Failure::TimedOut | Failure::Unsent | Failure::Refused | Failure::Unconnected => {
-                self.stall_detector.give_up(done, exchange.intended);
-            }
-            _ => self.stall_detector.answer(self.stall_detector.reading(done, None)),
+        // Where no connection is made, nothing has answered.
+        if class == Failure::TimedOut || class.is_before_sending() {
+            self.stall_detector.give_up(done, exchange.intended);
+        } else {
+            self.stall_detector.answer(self.stall_detector.reading(done, None));
         }
         self.parts[usize::from(exchange.part)].failures.count(class, wrong);
         let waited = matches!(class, Failure::TimedOut | Failure::Unsent);
@@ -402,9 +401,13 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_connection_is_no_answer() {
+    fn a_connection_that_is_not_made_is_no_answer() {
+        [Failure::Refused, Failure::Unconnected, Failure::Tls].into_iter().for_each(one_stall_with);
+    }
+
+    fn one_stall_with(class: Failure) {
         const MS: u64 = 1_000_000;
-        // A request each 10 ms, answered at once, except from 1 s to 2 s: then one each 100 ms is refused, and the
+        // A request each 10 ms, answered at once, except from 1 s to 2 s: then one each 100 ms fails, and the
         // others wait.
         let mut recorder = Recorder::with(1, 1, true);
         let exchange = |due: u64| Exchange {
@@ -423,13 +426,13 @@ mod tests {
             if !(1_000..2_000).contains(&(due / MS)) {
                 waiting.drain(..).for_each(|one| recorder.answered(&one, Arrival::at(due + MS), Some(1), 1));
             } else if due / MS % 100 == 50 {
-                recorder.failed(&waiting.remove(0), due + MS, Failure::Refused, None);
+                recorder.failed(&waiting.remove(0), due + MS, class, None);
             }
         }
         let found = super::super::stalls::stalls(&[&recorder.stall_detector], 0);
         let ms = MS as i64;
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!((found[0].from / ms, found[0].to / ms), (1_000, 2_001), "{found:?}");
+        assert_eq!((found[0].from / ms, found[0].to / ms), (1_000, 2_001), "{class:?} {found:?}");
     }
 
     #[test]

@@ -11,6 +11,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 pub struct Encrypted {
     pub address: SocketAddr,
@@ -148,4 +150,35 @@ fn a_port_without_tls_is_named() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+#[test]
+fn handshakes_that_fail_in_part_are_counted_and_do_not_end_the_load() {
+    let begun = AtomicUsize::new(0);
+    let server = encrypted(&[], move |mut stream| {
+        let number = begun.fetch_add(1, Ordering::SeqCst);
+        if number % 2 == 1 {
+            return;
+        }
+        if number < 4 {
+            // Those that fail are the first of which the generator knows.
+            thread::sleep(Duration::from_millis(200));
+        }
+        for _ in 0..5 {
+            if !servers::request(&mut stream)
+                || stream.write_all(HELLO).and_then(|()| stream.flush()).is_err()
+            {
+                return;
+            }
+        }
+    });
+    let pace = Pace::Open { rate: 100.0, arrivals: Arrivals::Constant };
+    let result = load(&target(server.address, Trust::Anyone), &Plan { pace, ..small() }).expect("a run");
+    assert!(result.counts.answered > 50, "{:?}", result.counts);
+    assert!(result.idle_failures.total() > 0);
+    let doubt = result.doubts.iter().find(|doubt| doubt.code == "idle-failures").expect("it is said");
+    assert!(
+        doubt.text.contains(" × TLS failed") || doubt.text.contains(" × the connection was reset"),
+        "{doubt:?}"
+    );
 }

@@ -81,6 +81,11 @@ impl Connections {
         self.opening < OPENED_AT_A_TIME
     }
 
+    /// Whether no connection is open or being opened.
+    pub(super) fn all_failed(&self) -> bool {
+        self.open == 0 && self.opening == 0
+    }
+
     /// Adds a connection if there may be more, and returns its index.
     pub(super) fn grow(&mut self) -> Option<usize> {
         if self.list.len() >= self.most || !self.may_open() {

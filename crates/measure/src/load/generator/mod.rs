@@ -182,7 +182,7 @@ impl Generator {
                 begun += 1;
             }
             let now = clock::now();
-            if self.connections.open == 0 && self.connections.last_failure == Some(Failure::Tls) {
+            if self.connections.all_failed() && self.connections.last_failure == Some(Failure::Tls) {
                 break;
             }
             // The time may have passed while this thread waited for a core, so events that have arrived still count.
