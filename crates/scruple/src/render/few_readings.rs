@@ -1,6 +1,6 @@
 //! Says which metrics cannot be judged because they were read too few times.
 
-use super::{Report, declared, sentence};
+use super::{Report, advice, declared, sentence};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
 use scruple_core::sorting::SortedMap;
@@ -41,7 +41,7 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
 /// Returns the option with which a command line takes more launches for memory and counts. The budget does not bound the
 /// launches that --runs gives.
 pub(super) fn option(argv: &[String]) -> &'static str {
-    match sentence::gives_runs(argv) {
+    match advice::gives_runs(argv) {
         true => "a larger -r",
         false => "-r or a larger --budget",
     }

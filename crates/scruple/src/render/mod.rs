@@ -1,5 +1,6 @@
 //! Reports: a run and its conclusions, written in several formats.
 
+pub mod advice;
 pub mod align;
 pub mod bands;
 pub mod block_characters;

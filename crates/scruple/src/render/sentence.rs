@@ -1,14 +1,14 @@
 //! Writes the verdict as a sentence that a person can quote.
 
+use super::advice::advice;
 use super::{Report, node_spread};
-use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
+use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::{self, Judged};
-use scruple_core::metric::{Pass, metric};
+use scruple_core::metric::metric;
 use scruple_core::stats::nodes::CLASS;
-use scruple_core::stats::paired::Why;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::{Unit, change_bounds, grouped, quantity, share};
+use scruple_core::unit::{Unit, change_bounds, quantity, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 
 /// Writes one sentence for each arm that was compared.
@@ -217,67 +217,6 @@ fn wide_margin(report: &Report<'_>, margin: f64) -> String {
             "waiting for a core, and what any launch costs, may account for a difference of {margin} between the two runs"
         ),
     }
-}
-
-/// A number of further blocks that nobody measures.
-const TOO_MANY: usize = 100_000;
-
-/// Says what to do if the verdict is can't tell.
-fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
-    let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
-    if few && !report.of_cases() && comparison.evidence.readings() >= MOST_OF_FEW {
-        return "; no more launches are made for it".to_owned();
-    }
-    let more = comparison.more_blocks;
-    let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
-    if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
-        return "; more nodes may decide".to_owned();
-    }
-    // Without an interval, the number is the least that a verdict needs. Whether that is enough is not known.
-    let least = comparison.evidence.why().is_some();
-    // An option of Scruple does not make another tool measure more.
-    if let Some(tool) = &report.run.provenance.tool {
-        return match more {
-            more if least || more == 0 => String::new(),
-            more if more < TOO_MANY => format!("; about {} more by {tool} would tell", grouped(more as f64)),
-            _ => "; no reasonable number of readings would tell".to_owned(),
-        };
-    }
-    if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
-        return format!("; --processes {need} may decide");
-    }
-    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
-    let block = if of_load { "turn" } else { "block" };
-    match more {
-        0 => String::new(),
-        _ if more < TOO_MANY => {
-            let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
-            let option = match (report.of_cases(), report.side_by_side) {
-                (true, _) => "--processes asks for more".to_owned(),
-                (_, true) if of_load => "a longer load, with -d".to_owned(),
-                (_, true) if few => super::few_readings::option(&report.run.argv).to_owned(),
-                (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
-                (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
-            };
-            let (about, tell) = if least { ("", "may tell") } else { ("about ", "would tell") };
-            format!("; {about}{} more {blocks} {tell} ({option})", grouped(more as f64))
-        }
-        _ => format!("; no reasonable number of {block}s would tell"),
-    }
-}
-
-/// Returns the option with which a command line measures this many blocks. It cannot be given beside --runs.
-fn blocks_option(argv: &[String], blocks: usize) -> String {
-    match gives_runs(argv) {
-        true => format!("-m {blocks} instead of -r"),
-        false => format!("-m {blocks}"),
-    }
-}
-
-/// Whether a command line has the option --runs.
-pub(crate) fn gives_runs(argv: &[String]) -> bool {
-    let is_runs = |word: &String| word.starts_with("-r") || word == "--runs" || word.starts_with("--runs=");
-    argv.iter().take_while(|word| *word != "--").any(is_runs)
 }
 
 /// Explains why processor time is quoted instead of wall time.

@@ -214,6 +214,24 @@ fn two_servers_are_compared_by_all_of_their_requests() {
 }
 
 #[test]
+fn more_turns_need_more_windows_and_a_longer_load() {
+    let place = Place::new();
+    let uneven = (0..7).map(|turn| window(if turn % 3 == 0 { 260 } else { 170 })).collect();
+    script(&place, &[("old", windows(200)), ("new", uneven)]);
+    let words = ["--against", "old=:10", "--metrics", "load.p50", "--warmup", "off"];
+    let answer = place.run(load(&words));
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let number = |before: &str| {
+        let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{}", answer.exchange()));
+        rest.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("a number")
+    };
+    let (more, times) = (number("fits the readings; about "), number(" and a load "));
+    // Ten seconds had ten turns of two windows. As many turns of the same length take so much longer.
+    assert_eq!(number("(--windows "), 2 * (10 + more));
+    assert!(more > 0 && times == (10 + more).div_ceil(10), "{}", answer.exchange());
+}
+
+#[test]
 fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
     let place = Place::new();
     let mut slow = window(260);

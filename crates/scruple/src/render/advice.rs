@@ -1,0 +1,81 @@
+//! Says what to do if the verdict of a comparison is can't tell.
+
+use super::Report;
+use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
+use scruple_core::metric::Pass;
+use scruple_core::stats::paired::Why;
+use scruple_core::unit::grouped;
+use scruple_core::verdict::Comparison;
+
+/// A number of further blocks that nobody measures.
+const TOO_MANY: usize = 100_000;
+
+/// A number of further turns, each of a second or more, that nobody waits for.
+const TOO_MANY_TURNS: usize = 1000;
+
+/// Says what to do if the verdict is can't tell.
+pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
+    let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
+    if few && !report.of_cases() && comparison.evidence.readings() >= MOST_OF_FEW {
+        return "; no more launches are made for it".to_owned();
+    }
+    let more = comparison.more_blocks;
+    let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
+    if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
+        return "; more nodes may decide".to_owned();
+    }
+    // Without an interval, the number is the least that a verdict needs. Whether that is enough is not known.
+    let least = comparison.evidence.why().is_some();
+    // An option of Scruple does not make another tool measure more.
+    if let Some(tool) = &report.run.provenance.tool {
+        return match more {
+            more if least || more == 0 => String::new(),
+            more if more < TOO_MANY => format!("; about {} more by {tool} would tell", grouped(more as f64)),
+            _ => "; no reasonable number of readings would tell".to_owned(),
+        };
+    }
+    if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
+        return format!("; --processes {need} may decide");
+    }
+    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
+    let (block, too_many) = if of_load { ("turn", TOO_MANY_TURNS) } else { ("block", TOO_MANY) };
+    match more {
+        0 => String::new(),
+        // How many turns a load has that is too short for an interval, its scenario may decide.
+        _ if of_load && least => String::new(),
+        _ if more < too_many => {
+            let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
+            let option = match (report.of_cases(), report.side_by_side) {
+                (true, _) => "--processes asks for more".to_owned(),
+                (_, true) if of_load => turns_option(comparison.evidence.readings(), more),
+                (_, true) if few => super::few_readings::option(&report.run.argv).to_owned(),
+                (_, true) => blocks_option(&report.run.argv, comparison.evidence.readings() + more),
+                (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
+            };
+            let (about, tell) = if least { ("", "may tell") } else { ("about ", "would tell") };
+            format!("; {about}{} more {blocks} {tell} ({option})", grouped(more as f64))
+        }
+        _ => format!("; no reasonable number of {block}s would tell"),
+    }
+}
+
+/// Returns the options with which a load has so many more turns, which are as long as its present ones: a turn has at
+/// least two windows, so a longer load alone only has longer turns.
+fn turns_option(turns: usize, more: usize) -> String {
+    let all = turns + more;
+    format!("--windows {} and a load {} times as long, with -d", 2 * all, all.div_ceil(turns.max(1)))
+}
+
+/// Returns the option with which a command line measures this many blocks. It cannot be given beside --runs.
+fn blocks_option(argv: &[String], blocks: usize) -> String {
+    match gives_runs(argv) {
+        true => format!("-m {blocks} instead of -r"),
+        false => format!("-m {blocks}"),
+    }
+}
+
+/// Whether a command line has the option --runs.
+pub(crate) fn gives_runs(argv: &[String]) -> bool {
+    let is_runs = |word: &String| word.starts_with("-r") || word == "--runs" || word.starts_with("--runs=");
+    argv.iter().take_while(|word| *word != "--").any(is_runs)
+}
