@@ -6,6 +6,7 @@ pub mod clock;
 pub mod counted_blocks;
 pub mod earlier_runs;
 mod equal_parameters;
+mod failed_shares;
 mod fits;
 pub mod limits;
 mod node_replicates;

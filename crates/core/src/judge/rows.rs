@@ -1,5 +1,6 @@
 //! The rows of a table of comparisons, and the families in which their verdicts hold together.
 
+use super::failed_shares::FailedShares;
 use super::pair_samples::{replicates_of, samples_of};
 use super::{
     Judged, POOLED, Pair, RESOLUTION, between_runs, declaration, floor_of, node_replicates, pooled,
@@ -67,6 +68,8 @@ enum ComparedBy<'a> {
     Counted(Evidence),
     /// By the figures of all requests together.
     Pooled(pooled::Figures<'a>),
+    /// By the shares of failed requests.
+    Failed(FailedShares),
     /// By an interval from readings.
     Noisy(Readings),
 }
@@ -77,6 +80,7 @@ impl Row<'_> {
         let evidence = match &self.compared {
             ComparedBy::Counted(evidence) => evidence.clone(),
             ComparedBy::Pooled(figures) => figures.evidence(level),
+            ComparedBy::Failed(shares) => shares.evidence(level),
             ComparedBy::Noisy(readings) => readings.evidence(level),
         };
         Comparison::of(evidence, self.lower, self.margin)
@@ -86,7 +90,10 @@ impl Row<'_> {
 /// Judges a family of rows, so that their verdicts hold together.
 fn judged(family: &[Row<'_>]) -> Vec<Judged> {
     let level = family.iter().map(|row| row.level).fold(0.0, f64::max);
-    let compared = verdict::hold_together(family.len(), level, |row, level| family[row].at(level));
+    let may_err = |row: usize, found: &Comparison| {
+        found.interval().is_some() || matches!(family[row].compared, ComparedBy::Failed(_))
+    };
+    let compared = verdict::hold_together(family.len(), level, may_err, |row, level| family[row].at(level));
     let judged = family.iter().zip(compared).map(|(row, comparison)| {
         let Pair { reference, arm, .. } = row.pair;
         let waiting = if row.key == "time.wall" { more_waiting(reference, arm) } else { 0.0 };
@@ -142,6 +149,11 @@ fn compared<'a>(
         && let Some(figures) = pooled::Figures::of(key, pair, terms.level)
     {
         return ComparedBy::Pooled(figures);
+    }
+    if !pair.nodes.are_several()
+        && let Some(shares) = FailedShares::of(key, pair, (reference, arm), terms.level)
+    {
+        return ComparedBy::Failed(shares);
     }
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);

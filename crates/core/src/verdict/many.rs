@@ -17,7 +17,8 @@ pub struct NoisyRow {
 
 /// Compares all entries, in the order given, so that all verdicts together hold at `level`.
 pub fn compare_many(entries: &[NoisyRow], level: f64) -> Vec<Comparison> {
-    hold_together(entries.len(), level, |i, level| {
+    let has_interval = |_, found: &Comparison| found.interval().is_some();
+    hold_together(entries.len(), level, has_interval, |i, level| {
         let entry = &entries[i];
         Comparison::of(entry.readings.evidence(level), entry.lower_is_better, entry.margin)
     })
@@ -25,15 +26,17 @@ pub fn compare_many(entries: &[NoisyRow], level: f64) -> Vec<Comparison> {
 
 /// Compares `rows` rows by `at(row, level)`, so that all verdicts together hold at `level`.
 ///
-/// Holm's step-down procedure divides the error; each interval states the level at which its verdict was reached. Rows
-/// without an interval take no share of the error: exact rows cannot err, and rows without evidence have no verdict.
+/// Holm's step-down procedure divides the error among the rows that `may_err`; each interval states the level at which
+/// its verdict was reached. Other rows take no share of the error: exact rows cannot err, and rows without evidence have
+/// no verdict.
 pub(crate) fn hold_together(
     rows: usize,
     level: f64,
+    may_err: impl Fn(usize, &Comparison) -> bool,
     at: impl Fn(usize, f64) -> Comparison,
 ) -> Vec<Comparison> {
     let mut found: Vec<Comparison> = (0..rows).map(|row| at(row, level)).collect();
-    let noisy: Vec<usize> = (0..rows).filter(|row| found[*row].interval().is_some()).collect();
+    let noisy: Vec<usize> = (0..rows).filter(|row| may_err(*row, &found[*row])).collect();
     holm(noisy.len(), level, |i, level| {
         found[noisy[i]] = at(noisy[i], level);
         found[noisy[i]].verdict != Verdict::CantTell

@@ -9,9 +9,10 @@ use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
 use scruple_core::stats::paired::Why;
+use scruple_core::stats::pooled;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::verdict::Verdict;
+use scruple_core::verdict::{Direction, Verdict};
 
 fn arm_of(name: &str) -> Arm {
     let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
@@ -199,4 +200,64 @@ fn an_interval_that_excludes_next_to_nothing_is_not_shown_but_takes_its_share_of
         assert!(wait.more_blocks > 0 && wait.evidence.effect().is_some_and(|ratio| ratio > 3.0));
         assert!(cpu.interval().is_some_and(|interval| interval.level > 0.97), "{cpu:?}");
     }
+}
+
+/// A server with this many failures in each turn of 200 requests, in ten windows.
+fn failing(name: &str, turns: &[u64]) -> Arm {
+    let mut arm = arm_of(name);
+    let windows =
+        |failed: u64| (0..10).map(move |window| (failed / 10 + u64::from(window < failed % 10), 20));
+    let blocks: Vec<(u64, u64)> = turns.iter().flat_map(|failed| windows(*failed)).collect();
+    let shares: Vec<Vec<f64>> = blocks
+        .chunks(10)
+        .map(|turn| turn.iter().map(|(failed, all)| *failed as f64 / *all as f64).collect())
+        .collect();
+    read(&mut arm, "load.errors", &shares);
+    for (key, values) in pooled::share(&blocks, 0.95).expect("a share").figures("load.errors") {
+        let mut figure = None;
+        for value in values {
+            let metric = metric("load.errors").expect("declared");
+            let reading = Reading { key: key.clone(), ..Reading::of(metric, value, "simulated") };
+            Figure::add(&mut figure, reading, Pass::Timing, 0);
+        }
+        arm.figures.extend(figure.map(|figure| (key, figure)));
+    }
+    arm
+}
+
+#[test]
+fn failures_differ_from_none_though_there_is_no_ratio() {
+    let none = failing("old", &[0; 10]);
+    let verdict = |reference: &Arm, arm: &Arm| {
+        let found = compared(reference, arm, true).remove(0).comparison;
+        (found.verdict, found.direction)
+    };
+    let some = failing("new", &[10, 9, 11, 10, 10, 12, 8, 10, 9, 11]);
+    assert_eq!(verdict(&none, &some), (Verdict::Different, Some(Direction::Worse)));
+    assert_eq!(verdict(&some, &none), (Verdict::Different, Some(Direction::Better)));
+    let few = failing("new", &[1, 0, 0, 2, 0, 0, 1, 0, 1, 0]);
+    assert_eq!(verdict(&few, &some), (Verdict::Different, Some(Direction::Worse)));
+    assert_eq!(verdict(&some, &some).0, Verdict::CantTell);
+    // One turn in which the server was away does not show that it is so again.
+    let once = failing("new", &[0, 0, 0, 100, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(verdict(&none, &once).0, Verdict::CantTell);
+    assert_eq!(verdict(&none, &none).0, Verdict::Same);
+    assert_eq!(verdict(&failing("old", &[0, 0]), &failing("new", &[90, 91])).0, Verdict::CantTell);
+}
+
+#[test]
+fn equal_shares_of_failures_are_seldom_called_different() {
+    let mut pcg = Pcg::new(17);
+    // On average, three of the 200 requests of a turn fail.
+    let mut server = |name: &str| {
+        let mut failed = || (0..200).filter(|_| pcg.unit() < 0.015).count() as u64;
+        failing(name, &std::array::from_fn::<u64, 10, _>(|_| failed()))
+    };
+    let tries = 400;
+    let wrong = (0..tries).filter(|_| {
+        let (reference, arm) = (server("old"), server("new"));
+        compared(&reference, &arm, true)[0].comparison.verdict == Verdict::Different
+    });
+    let wrong = wrong.count();
+    assert!(wrong <= tries / 20 + 12, "{wrong} of {tries}");
 }
