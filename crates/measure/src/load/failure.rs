@@ -87,7 +87,7 @@ impl Failure {
             Failure::Reset => "the connection was reset",
             Failure::ClosedEarly => "closed without an answer",
             Failure::HalfResponse => "closed in the middle of an answer",
-            Failure::Garbage => "the answer was not HTTP",
+            Failure::Garbage => "the answer was not HTTP, or followed by more",
             Failure::TimedOut => "no answer in time",
             Failure::BadStatus => "an answer with a bad status",
             Failure::CheckFailed => "an answer that failed a check",

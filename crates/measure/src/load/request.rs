@@ -159,7 +159,7 @@ const QUOTED: usize = 60;
 fn excerpt(text: &[u8]) -> String {
     // A character has at most four bytes; one that is cut is beyond those that are quoted.
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * (QUOTED + 1))]);
-    format!("‘{}’", plain(&shortened(&text, QUOTED)))
+    format!("‘{}’", plain(&shortened(text.trim_end(), QUOTED)))
 }
 
 fn status_matches(pattern: &str, status: u16) -> bool {
