@@ -314,7 +314,7 @@ impl Evidence {
         match self {
             Evidence::Exact { .. } => "exact",
             Evidence::Interval { effect, .. } => effect.method,
-            Evidence::Ranges { .. } => "ranges of a few readings",
+            Evidence::Ranges { .. } => "ranges",
             Evidence::Absent { .. } => "none",
         }
     }

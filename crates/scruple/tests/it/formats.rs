@@ -341,7 +341,7 @@ fn json_holds_the_whole_run() {
           "direction": null,
           "blocks": 3,
           "more_blocks": 0,
-          "method": "ranges of a few readings"
+          "method": "ranges"
         },
         {
           "metric": "time.cpu",
