@@ -679,6 +679,8 @@ static size_t scruple_count;
 static struct scruple_text scruple_reply;
 static FILE *scruple_replies;
 static uint64_t scruple_heap_at[2][8];
+static pid_t scruple_process;
+static const scruple_case *scruple_current; /* of which code runs */
 
 /* ---- Text and JSON ---- */
 
@@ -992,7 +994,7 @@ scruple_case *scruple_source(scruple_case *c, const char *file, int line)
 #ifdef __cplusplus
 void scruple_fail(const char *message) { throw std::runtime_error(message); }
 
-static int scruple_guarded(void (*f)(void *), void *argument, char *why)
+static int scruple_caught(void (*f)(void *), void *argument, char *why)
 {
     const char *text = "something that is not a std::exception was thrown";
     try {
@@ -1025,7 +1027,7 @@ void scruple_fail(const char *message)
     longjmp(*scruple_escape, 1);
 }
 
-static int scruple_guarded(void (*f)(void *), void *argument, char *why)
+static int scruple_caught(void (*f)(void *), void *argument, char *why)
 {
     jmp_buf here, *volatile outer = scruple_escape;
     volatile int fine = 0;
@@ -1039,6 +1041,22 @@ static int scruple_guarded(void (*f)(void *), void *argument, char *why)
     return fine;
 }
 #endif
+
+/* Calls code of the current case. Ends a child process that the case has forked and that came back from it: it must not
+ * answer as well. */
+static int scruple_guarded(void (*f)(void *), void *argument, char *why)
+{
+    const int fine = scruple_caught(f, argument, why);
+    struct scruple_text text = {NULL, 0, 0};
+    size_t id = 0;
+    if (getpid() == scruple_process) return fine;
+    while (scruple_cases[id] != scruple_current) id++;
+    scruple_put(&text, "a child that the case forked %s%s; it must end in the case, as by _exit",
+                fine ? "returned from it" : "left it with ", fine ? "" : why);
+    scruple_error("exception", (long long)id, text.at, ",\"fatal\":true");
+    fflush(scruple_replies);
+    _exit(1);
+}
 
 void scruple_skip(const char *why)
 {
@@ -1846,6 +1864,7 @@ static int scruple_run(struct scruple_asked *a)
     char why[SCRUPLE_WHY] = "", late[SCRUPLE_WHY];
     unsigned i, furnished = 0;
     int fine = 1;
+    scruple_current = a->c;
     if (a->c->queue) return scruple_run_queue(a);
     workers = scruple_hire(a->threads);
     for (; furnished < a->threads && fine; furnished++) {
@@ -1931,6 +1950,7 @@ static int scruple_parse(const char *word, struct scruple_asked *a)
 static int scruple_prepare(scruple_case *c, uint64_t id)
 {
     char why[SCRUPLE_WHY];
+    scruple_current = c;
     if (c->ready || scruple_guarded(scruple_do_setup, c, why)) return 1;
     scruple_error("exception", (long long)id, why, "");
     return 0;
@@ -2062,6 +2082,7 @@ static void scruple_run_once(scruple_case *c, uint64_t id)
 
 static int scruple_dismiss(scruple_case *c, char *why)
 {
+    scruple_current = c;
     return !c->ready || scruple_guarded(scruple_do_teardown, c, why);
 }
 
@@ -2232,6 +2253,7 @@ int scruple_main(int argc, char **argv)
     if (!(requests = scruple_open(in, O_RDONLY, "r"))) return scruple_end(argv[0], "cannot open ", in);
     if (!(scruple_replies = scruple_open(out, O_WRONLY, "w"))) return scruple_end(argv[0], "cannot open ", out);
     scruple_find_heap();
+    scruple_process = getpid();
     unsetenv("SCRUPLE_BENCH_IN");
     unsetenv("SCRUPLE_BENCH_OUT");
     while (on && (length = getline(&line, &room, requests)) > 0 && line[length - 1] == '\n') {

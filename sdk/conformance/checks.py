@@ -245,6 +245,17 @@ def by_hand(argv, path, **more):
     return done.returncode, done.stdout, done.stderr
 
 
+def a_child_that_comes_back_is_an_error(argv, cases, _hello):
+    if not any(case["name"] == "forks" for case in cases):
+        return "no case forks"
+    case = find(cases, "forks")["id"]
+    for request in (f"block {case}:c:1", f"once {case}"):
+        with Program(argv) as program:
+            wrong = mismatch({"error": "$has:a child that the case forked", "kind": "exception", "id": case, "fatal": True},
+                             program.ask(request), cases, request)
+            assert not wrong, wrong
+
+
 def started_by_hand_it_names_the_command(argv, _cases, _hello):
     code, out, err = by_hand(argv, "/nonexistent")
     assert code == 2, f"the exit code is {code}; stderr: {err}"
@@ -273,5 +284,5 @@ CHECKS = [same_ids_in_every_process, every_field_has_its_type,
           example_cases_arrive_as_declared, hello_is_complete, announced_counters_are_reported,
           each_thread_reads_the_clock_of_a_thread, the_kind_of_timing_is_reported, the_thread_that_runs_a_batch_is_named, the_loop_is_not_hoisted,
           the_tare_is_lighter_than_the_case, the_tare_grows_with_iterations,
-          known_allocation, fifos_work_too, ten_thousand_cases, started_by_hand_it_names_the_command,
+          known_allocation, a_child_that_comes_back_is_an_error, fifos_work_too, ten_thousand_cases, started_by_hand_it_names_the_command,
           started_by_hand_it_executes_scruple, one_variable_alone_is_refused]

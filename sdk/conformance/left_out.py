@@ -33,6 +33,7 @@ FIELDS = [
     ("batch", "queues"), ("stalled", "stuck-idle"), ("seconds", "stuck-idle"), ("put", "stuck-idle"),
     ("got", "stuck-idle"), ("once", "once"), ("ok", "once"), ("checked", "once"), ("digest", "once"), ("why", "once"),
     ("reset", "setup"), ("loaded", "loaded"), ("bye", "hello"), ("error", "misuse"), ("kind", "misuse"), ("id", "throws"),
+    ("fatal", "comes back"),
 ]
 
 

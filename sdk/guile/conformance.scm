@@ -24,6 +24,7 @@
   (bench "alloc/known" (n 4096) #:params '(("bytes" . 4096)) (make-bytevector n))
   (bench "throws" () (deliberate))
   (bench "skips" () (bench-skip "no such device"))
+  (bench "forks" () (let ((child (primitive-fork))) (unless (zero? child) (waitpid child))))
   (bench "hangs/idle" () (while #t (sleep 1000)))
   (bench "hangs/busy" () (spin))
   (bench "threads/two" (x 7) #:threads '(1 2) (linear x))

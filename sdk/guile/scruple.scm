@@ -302,9 +302,12 @@
            (when (string=? line "cases")
              (vector-for-each (lambda (c) (write-line `(("case" . ,(case-spec c))) out)) cases))
            (when (string=? line "bye") (release-all))
-           (write-line (answer line) out)
-           (force-output out)
-           (if (string=? line "bye") (primitive-exit 0) (next)))
+           (let ((reply (answer line)))
+             (write-line (if (child?) (came-back reply) reply) out)
+             (force-output out)
+             (cond ((child?) (primitive-_exit 1))
+                   ((string=? line "bye") (primitive-exit 0))
+                   (else (next)))))
           (_ (release-all) (primitive-exit 0)))))))
 
 (define (vector-for-each f v) (for-each f (vector->list v)))
@@ -315,6 +318,18 @@
 
 ;; The current case, for the reply to an exception in it.
 (define current #f)
+
+;; Whether this is a child process that a case has forked.  One that comes back from the case must not answer as well.
+(define process (getpid))
+(define (child?) (not (= (getpid) process)))
+
+(define (ends-child? e) (and (child?) (exception? e) (eq? (exception-kind e) 'quit)))
+
+(define (came-back reply)
+  (let ((why (assoc-ref reply "error")))
+    `(("error" . ,(format #f "a child that the case forked ~a; it must end in the case, as by primitive-_exit"
+                          (if why (string-append "left it with " why) "returned from it")))
+      ("kind" . "exception") ("id" . ,(case-id current)) ("fatal" . #t))))
 
 ;; If a request cannot be carried out, the code raises a list of refusal and the error reply.
 (define (refuse kind why . more)
@@ -328,6 +343,7 @@
   (with-exception-handler
       (match-lambda
         (('refusal . reply) reply)
+        ((? ends-child? e) (raise-exception e))
         (e `(("error" . ,(message e)) ("kind" . "exception") ("id" . ,(case-id current)))))
     (lambda ()
       (match (string-split line #\space)

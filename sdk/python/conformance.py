@@ -1,5 +1,6 @@
 """The example cases of sdk/conformance: the test of this SDK."""
 
+import os
 import sys
 import time
 import unittest
@@ -44,6 +45,12 @@ def use(mark):
     mark["used"] = True
 
 
+def fork():
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+
+
 def printing():
     print("printed by a case", flush=True)
 
@@ -77,6 +84,7 @@ def growth(n):
 
 bench("throws")(fail)
 bench("skips")(skip)
+bench("forks")(fork)
 bench("hangs/idle")(hang_idle)
 bench("hangs/busy")(hang_busy)
 bench("threads/two", threads=[1, 2], args=[7])(identity)

@@ -273,10 +273,20 @@ class _Refused(Exception):
 class _Server:
     def __init__(self, cases, replies):
         self.cases, self.replies, self.counters = cases, replies, _Counters()
+        self.process, self.current = os.getpid(), None
 
     def say(self, reply):
-        text = json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        self.replies.write(text.encode("utf-8", "replace") + b"\n")
+        if os.getpid() != self.process:
+            self.end_child(reply)
+        self.replies.write(_line(reply))
+
+    def end_child(self, reply):
+        """Ends a child process that a case has forked and that came back from it. It must not answer as well."""
+        how = f"left it with {reply['error']}" if "error" in reply else "returned from it"
+        text = f"a child that the case forked {how}; it must end in the case, as by os._exit"
+        told = _line({"error": text, "kind": "exception", "id": self.current, "fatal": True})
+        os.write(self.replies.fileno(), told)
+        os._exit(1)
 
     def serve(self, requests):
         """Answers requests until `bye` or the end of input."""
@@ -316,24 +326,26 @@ class _Server:
         words = request.split(" ")
         action = {"hello": self.hello, "cases": self.list, "block": self.block, "once": self.once,
                   "reset": self.reset, "loaded": self.loaded, "bye": self.bye}.get(words[0])
-        current = [None]
+        self.current = None
         try:
             if not action:
                 raise _Refused("request", f"unknown request: {request}")
-            action(words[1:], current)
+            action(words[1:])
         except _Refused as refused:
             self.say(refused.reply)
         except KeyboardInterrupt:
             raise
         except BaseException as problem:  # A body may also call sys.exit or pytest.fail.
+            if isinstance(problem, SystemExit) and os.getpid() != self.process:
+                raise
             skip = _says_skip(problem)
             text = str(problem) if skip else f"{type(problem).__name__}: {problem}"
-            where = {} if current[0] is None else {"id": current[0]}
+            where = {} if self.current is None else {"id": self.current}
             self.say({"error": text, "kind": "skipped" if skip else "exception", **where})
         self.replies.flush()
         return words != ["bye"]
 
-    def hello(self, words, _current):
+    def hello(self, words):
         if len(words) != 1 or not _whole(words[0]):
             raise _Refused("request", "hello takes one version number")
         cpu = {"resolution": _resolution("thread_time"), "scope": "thread"}
@@ -342,23 +354,23 @@ class _Server:
                   "clocks": {"time.wall": {"resolution": _resolution("monotonic")}, "time.cpu": cpu},
                   "features": ["threads", "loaded"], "counters": self.counters.announced})
 
-    def list(self, words, _current):
+    def list(self, words):
         if words:
             raise _Refused("request", "cases takes no words")
         for number, case in enumerate(self.cases):
             self.say({"case": case.declaration(number)})
         self.say({"end": "cases", "count": len(self.cases)})
 
-    def block(self, words, current):
+    def block(self, words):
         if not words:
             raise _Refused("request", "block takes words ID:KIND:ITERATIONS[:THREADS]")
         batches = [self.batch(word) for word in words]
         for number, *_ in batches:
-            current[0] = number
+            self.current = number
             self.cases[number].prepare()
         entries, lost = [], 0
         for number, kind, iterations, threads in batches:
-            current[0] = number
+            self.current = number
             entry, missed = self.run(self.cases[number], kind, iterations, threads)
             entries.append({"id": number, "kind": kind, **entry})
             lost += missed
@@ -433,25 +445,25 @@ class _Server:
             raise _Refused("unknown-case", f"there is no case {number}", id=number)
         return self.cases[number]
 
-    def one(self, words, current):
+    def one(self, words):
         if len(words) != 1 or not _whole(words[0]):
             raise _Refused("request", "this request takes one case id")
         case = self.case(int(words[0]))
-        current[0] = int(words[0])
+        self.current = int(words[0])
         return case
 
-    def once(self, words, current):
-        case = self.one(words, current)
+    def once(self, words):
+        case = self.one(words)
         case.prepare()
-        self.say({"once": current[0], **case.once()})
+        self.say({"once": self.current, **case.once()})
 
-    def reset(self, words, current):
-        case = self.one(words, current)
+    def reset(self, words):
+        case = self.one(words)
         case.dismiss()
         case.prepare()
-        self.say({"reset": current[0]})
+        self.say({"reset": self.current})
 
-    def loaded(self, words, _current):
+    def loaded(self, words):
         if words:
             raise _Refused("request", "loaded takes no words")
         try:
@@ -459,7 +471,7 @@ class _Server:
         except Exception as problem:
             raise _Refused("unsupported", f"{type(problem).__name__}: {problem}") from problem
 
-    def bye(self, words, _current):
+    def bye(self, words):
         if words:
             raise _Refused("request", "bye takes no words")
         self.dismiss()
@@ -493,6 +505,11 @@ def serve(cases):
         if match := re.fullmatch(r"/dev/fd/(\d+)", path):
             os.set_inheritable(int(match[1]), False)
     _Server(cases, replies).serve(requests)
+
+
+def _line(reply):
+    text = json.dumps(reply, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
 
 
 def _next(requests):

@@ -4,6 +4,8 @@
 
 #include "queues.h"
 
+#include <sys/wait.h>
+
 static uint32_t linear(uint32_t h)
 {
     uint32_t i;
@@ -30,6 +32,13 @@ static void skips(void *input)
 {
     (void)input;
     scruple_skip("no such device");
+}
+
+static void forks(void *input)
+{
+    const pid_t child = fork();
+    (void)input;
+    if (child) waitpid(child, NULL, 0);
 }
 
 static void hang_idle(void *input)
@@ -142,6 +151,7 @@ int main(int argc, char **argv)
     scruple_param(c, "bytes", (double)size);
     scruple_bench("throws", throws);
     scruple_bench("skips", skips);
+    scruple_bench("forks", forks);
     scruple_bench("hangs/idle", hang_idle);
     scruple_bench("hangs/busy", hang_busy);
     c = SCRUPLE_BENCH("threads/two", identity);

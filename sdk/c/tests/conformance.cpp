@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
 
 static uint32_t linear(uint32_t h)
@@ -42,6 +43,9 @@ int main(int argc, char **argv)
     bench("alloc/known", [](size_t size) { return std::unique_ptr<char[]>(new char[size]); }, size_t(4096))
         .param("bytes", 4096);
     bench("skips", [] { scruple_skip("no such device"); });
+    bench("forks", [] {
+        if (const pid_t child = fork()) waitpid(child, nullptr, 0);
+    });
     bench("throws", [] { throw std::runtime_error("a deliberate failure"); });
     bench("hangs/idle", [] { for (;;) std::this_thread::sleep_for(std::chrono::hours(1)); });
     bench("hangs/busy", [] { for (;;) SCRUPLE_KEEP(0); });

@@ -75,12 +75,29 @@ fn queues(bench: &mut Bench) {
     });
 }
 
+#[cfg(unix)]
+fn forks() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    }
+    // SAFETY: the program has one thread only, and the child ends before this process goes on.
+    unsafe {
+        let child = fork();
+        if child != 0 {
+            waitpid(child, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
 fn examples(bench: &mut Bench) {
     bench.case_with("identity", 7u32, |h| h);
     bench.case_with("linear", 7u32, linear);
     bench.case_with("alloc/known", 4096, Vec::<u8>::with_capacity).param("bytes", 4096);
     bench.case("throws", || panic!("a deliberate failure"));
     bench.case("skips", || -> u32 { scruple_bench::skip("no such device") });
+    #[cfg(unix)]
+    bench.case("forks", forks);
     bench.case("hangs/idle", || sleep_for_ever());
     bench.case("hangs/busy", || {
         loop {

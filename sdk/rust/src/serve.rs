@@ -17,11 +17,15 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::exit;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const IN: &str = "SCRUPLE_BENCH_IN";
 const OUT: &str = "SCRUPLE_BENCH_OUT";
 const MOST: u64 = 1 << 53;
+
+/// The number of the process that serves.
+static PROCESS: OnceLock<u32> = OnceLock::new();
 
 /// An error reply, sent instead of the answer.
 struct Refusal {
@@ -29,13 +33,15 @@ struct Refusal {
     why: String,
     /// Whether the case cannot run here, which is no failure.
     skipped: bool,
+    /// Whether this is a child process that a case has forked. It must not go on, because it would answer as well.
+    child: bool,
 }
 
 impl Refusal {
     fn new(kind: &str, id: Option<usize>, text: &str) -> Refusal {
         let reply = Object::default().text("error", text).text("kind", kind);
         let reply = if let Some(id) = id { reply.integer("id", id as u64) } else { reply };
-        Refusal { reply, why: text.to_owned(), skipped: false }
+        Refusal { reply, why: text.to_owned(), skipped: false, child: false }
     }
 
     fn request(text: &str) -> Refusal {
@@ -97,10 +103,14 @@ pub fn main(entries: Vec<Entry>) -> i32 {
             server.flush();
             return 0;
         }
-        if let Err(Refusal { reply, .. }) = server.answer(&request) {
+        let child = server.answer(&request).is_err_and(|Refusal { reply, child, .. }| {
             server.say(reply);
-        }
+            child
+        });
         server.flush();
+        if child {
+            end_child();
+        }
         line.clear();
     }
     server.dismiss_all();
@@ -128,6 +138,15 @@ fn keep_from_children(paths: &[OsString]) {
     let _ = paths;
 }
 
+/// Ends a child process that a case has forked, without cleaning up: what it would clean up is the program's.
+fn end_child() -> ! {
+    unsafe extern "C" {
+        fn _exit(code: i32) -> !;
+    }
+    // SAFETY: this ends the process and touches no memory.
+    unsafe { _exit(1) }
+}
+
 pub fn end(text: &str) -> i32 {
     let program = env::args().next().unwrap_or_default();
     eprintln!("{program}: {text}");
@@ -139,9 +158,19 @@ fn parse_number(word: &str) -> Option<u64> {
     digits.then(|| word.parse().ok()).flatten().filter(|n| *n <= MOST)
 }
 
-/// Turns a panic of a body into an error of its case.
+/// Calls code of a case. Turns a panic of it into an error, and so the return of a child process that it has forked.
 fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Refusal> {
-    let result = match catch_unwind(AssertUnwindSafe(f)) {
+    let result = catch_unwind(AssertUnwindSafe(f));
+    if PROCESS.get().is_some_and(|process| *process != std::process::id()) {
+        let how = match &result {
+            Ok(_) => "returned from it".to_owned(),
+            Err(panic) => format!("left it with the panic ‘{}’", message(&**panic)),
+        };
+        let why = format!("a child that the case forked {how}; it must end in the case, as by _exit");
+        let refusal = Refusal::new("exception", Some(id), &why);
+        return Err(Refusal { reply: refusal.reply.flag("fatal", true), child: true, ..refusal });
+    }
+    let result = match result {
         Ok(result) => result,
         Err(panic) => match panic.downcast_ref::<Skip>() {
             Some(Skip(why)) => {
@@ -155,6 +184,7 @@ fn guarded<T>(id: usize, f: impl FnOnce() -> Result<T, String>) -> Result<T, Ref
 
 impl BenchServer {
     fn new(entries: Vec<Entry>, replies: Box<dyn Write>) -> BenchServer {
+        PROCESS.get_or_init(std::process::id);
         BenchServer { ready: vec![false; entries.len()], entries, heap: Heap::look(), replies }
     }
 
@@ -167,6 +197,7 @@ impl BenchServer {
         let verdict = self.prepare(id).and_then(|()| self.verdict(id));
         let ended = self.dismiss(id);
         match verdict {
+            Err(refusal) if refusal.child => end_child(),
             Err(refusal) if refusal.skipped => return Ok(Some(refusal.why)),
             Err(refusal) => return Err(refusal.why),
             Ok((verdict, _)) => verdict?,
