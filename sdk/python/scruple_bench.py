@@ -75,7 +75,7 @@ class Case:
                         "time_limit": time_limit}
         # Whether every iteration gets its own input although the declaration could not say so.
         self.late_input = False
-        self.ready, self.made, self.chain = False, (), None
+        self.ready, self.made, self.chain, self.seen = False, (), None, False
 
     def declaration(self, number):
         fields = {"id": number, "name": self.name, "params": {k: _param(v) for k, v in self.params.items()},
@@ -185,47 +185,62 @@ _MALLOC = (("count", "count"), ("bytes", "bytes"), ("frees", "count"), ("freed_b
 _UNKNOWN = 2**64 - 1
 
 
+def _counting_environment():
+    """Returns the variables for processes that count allocations: all objects come from malloc there, which otherwise only
+    serves large ones. A build without the global lock has an allocator of its own."""
+    possible = sys.implementation.name == "cpython" and "free-threading" not in sys.version
+    obeyed = not sys.flags.ignore_environment and "PYTHONMALLOC" not in os.environ
+    return {"PYTHONMALLOC": "malloc"} if possible and obeyed else {}
+
+
 class _Counters:
-    """The counters of this process, with the preload library's if it is attached."""
+    """The counters of this process, with the preload library's if it is attached and sees all objects."""
 
     def __init__(self):
-        self.announced = [{"key": "gc.count", "unit": "count", "quality": "exact"},
-                          {"key": "python.blocks", "unit": "count", "quality": "near", "better": "neither",
-                           "title": "blocks allocated and not freed"}]
+        self.announced = [{"key": "gc.count", "unit": "count", "quality": "exact"}]
         self.snapshot = None
         try:
             import ctypes
-            self.heap = (ctypes.c_uint64 * 8)()
-            self.snapshot = ctypes.CDLL(None).scruple_heap_snapshot
-            self.snapshot.argtypes, self.snapshot.restype = [ctypes.c_uint64 * 8], None
+            self.heap = (ctypes.c_uint64 * 8)(), (ctypes.c_uint64 * 8)()
+            snapshot = ctypes.CDLL(None).scruple_heap_snapshot
+            snapshot.argtypes, snapshot.restype = [ctypes.c_uint64 * 8], None
         except (ImportError, OSError, AttributeError, TypeError):
             return
-        self.snapshot(self.heap)
-        # Small objects come from Python's own arenas, and not from malloc.
+        # Python's own arenas hold no blocks if all objects come from malloc.
+        if sys.implementation.name != "cpython" or sys.getallocatedblocks():
+            return
+        self.snapshot = snapshot
+        self.snapshot(self.heap[0])
         for i, (word, unit) in enumerate(_MALLOC):
-            if self.heap[i] != _UNKNOWN:
-                self.announced.append({"key": f"malloc.{word}", "unit": unit, "quality": "near"})
-        if self.heap[5] != _UNKNOWN:
-            self.announced.append({"key": "malloc.peak", "unit": "bytes", "quality": "near", "per": "batch"})
+            if self.heap[0][i] != _UNKNOWN:
+                self.announced.append({"key": f"malloc.{word}", "unit": unit, "quality": "exact"})
+        if self.heap[0][5] != _UNKNOWN:
+            self.announced.append({"key": "malloc.peak", "unit": "bytes", "quality": "exact", "per": "batch"})
 
-    def read(self):
-        collections = sum(generation["collections"] for generation in gc.get_stats())
-        blocks = sys.getallocatedblocks()
-        if not self.snapshot:
-            return collections, blocks, None
-        self.snapshot(self.heap)
-        return collections, blocks, tuple(self.heap)
+    def begin(self):
+        self.collections = _collections()
+        if self.snapshot:
+            self.snapshot(self.heap[0])
 
-    def difference(self, before, after):
+    def end(self):
+        if self.snapshot:
+            self.snapshot(self.heap[1])
+        self.collections = _collections() - self.collections
+
+    def difference(self):
         """Returns the fields of the batch's entry, and the number of events that were lost."""
-        fields = {"gc.count": after[0] - before[0], "python.blocks": after[1] - before[1]}
+        fields = {"gc.count": self.collections}
         if not self.snapshot:
             return fields, 0
-        old, new = before[2], after[2]
+        old, new = self.heap
         fields.update({f"malloc.{word}": new[i] - old[i] for i, (word, _) in enumerate(_MALLOC) if new[i] != _UNKNOWN})
         if new[5] != _UNKNOWN and new[5] > max(old[5], old[4]):
             fields["malloc.peak"] = new[5] - old[4]
         return fields, new[7] - old[7]
+
+
+def _collections():
+    return sum(generation["collections"] for generation in gc.get_stats())
 
 
 # What unittest and pytest raise for a test that cannot run here. They need not be imported.
@@ -352,7 +367,8 @@ class _Server:
         self.say({"scruple": 1, "sdk": f"scruple-python {__version__}", "language": "python",
                   "runtime": f"{platform.python_implementation().lower()} {platform.python_version()}",
                   "clocks": {"time.wall": {"resolution": _resolution("monotonic")}, "time.cpu": cpu},
-                  "features": ["threads", "loaded"], "counters": self.counters.announced})
+                  "features": ["threads", "loaded"], "counters": self.counters.announced,
+                  "counting_environment": _counting_environment()})
 
     def list(self, words):
         if words:
@@ -391,28 +407,33 @@ class _Server:
     def run(self, case, kind, iterations, threads):
         loops = [case.loop(kind, iterations) for _ in range(threads)]
         if threads == 1:
-            before = self.counters.read()
-            times = [loops[0]()]
-            after = self.counters.read()
+            self.counters.begin()
+            start, end, cpu, result = loops[0]()
+            if case.seen or kind == "t":
+                result = None  # Only the first result is looked at. Later ones are freed while frees are counted.
+            self.counters.end()
+            times = [(start, end, cpu)]
         else:
-            before, times, after = self.run_threads(loops)
-        if kind == "c" and not case.awaited and inspect.isawaitable(times[0][3]):
+            times, result = self.run_threads(loops)
+        if kind == "c" and not case.awaited and inspect.isawaitable(result):
             raise TypeError("the body returns an awaitable, which nothing awaits: make the body an `async def`")
         if kind == "c" and (inspect.isgeneratorfunction(case.body) or inspect.isasyncgenfunction(case.body)):
             raise TypeError("the body is a generator, and a call runs nothing of it: take its elements in the body")
-        fields, lost = self.counters.difference(before, after)
+        fields, lost = self.counters.difference()
         entry = {"iterations": iterations * threads,
-                 "time.wall": max(end for _, end, *_ in times) - min(start for start, *_ in times),
-                 "time.cpu": sum(cpu for _, _, cpu, _ in times), **fields}
-        if kind == "c" and not (case.chain or case.timing == "throughput"):
-            case.learn(times[0][3])
+                 "time.wall": max(end for _, end, _ in times) - min(start for start, *_ in times),
+                 "time.cpu": sum(cpu for _, _, cpu in times), **fields}
+        if kind == "c":
+            if not (case.chain or case.timing == "throughput"):
+                case.learn(result)
+            case.seen = True
         if case.timing:
             entry["timing"] = case.timing
         if case.late_input:
             entry["per_iteration_input"] = True
         if threads > 1:
             entry["threads"] = [{"iterations": iterations, "time.wall": end - start, "time.cpu": cpu}
-                                for start, end, cpu, _ in times]
+                                for start, end, cpu in times]
         else:
             entry["thread"] = threading.get_native_id()
         return entry, lost
@@ -431,14 +452,14 @@ class _Server:
         workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(loops))]
         for worker in workers:
             worker.start()
-        before = self.counters.read()
+        self.counters.begin()
         barrier.wait()
         for worker in workers:
             worker.join()
-        after = self.counters.read()
+        self.counters.end()
         if problems:
             raise problems[0]
-        return before, times, after
+        return [each[:3] for each in times], times[0][3]
 
     def case(self, number):
         if number >= len(self.cases):

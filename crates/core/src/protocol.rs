@@ -100,6 +100,9 @@ pub struct Hello {
     /// The capabilities of the program besides single-threaded cases.
     #[serde(default)]
     pub features: Vec<String>,
+    /// The variables with which processes that count allocations start, in addition to the others.
+    #[serde(default)]
+    pub counting_environment: SortedMap<String, String>,
 }
 
 /// A counter or an extra reading of a case.

@@ -10,6 +10,7 @@ use crate::terminal::separate;
 use crate::thread_activity::{Activity, ThreadActivity};
 use crate::{core_speed, scheduler_waits, thread_activity};
 use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
+use scruple_core::sorting::SortedMap;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;
@@ -132,6 +133,8 @@ pub struct BenchStart<'a> {
     pub padding: usize,
     /// If set, the allocation counter is attached and keeps its files in this folder.
     pub count_in: Option<&'a Path>,
+    /// The variables that are added while allocations are counted.
+    pub counting_env: Option<&'a SortedMap<String, String>>,
     /// The working folder; `None` means Scruple's own.
     pub folder: Option<&'a Path>,
     /// Variables that are added to Scruple's own environment.
@@ -166,6 +169,7 @@ impl BenchProgram {
             Some(folder) => {
                 let session = heap::HeapSession::start(folder, heap::LiveBytes::Usable)?;
                 command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
+                command.envs(start.counting_env.into_iter().flatten());
                 Some(session)
             }
             None => None,

@@ -175,6 +175,7 @@ fn of_case(job: &Job, name: &str, means: &Means<'_>, known: &mut Option<u64>) ->
         argv: &job.argv,
         padding: 0,
         count_in: None,
+        counting_env: None,
         folder: Some(&job.folder),
         env: &job.env,
         whole_env: false,

@@ -50,6 +50,7 @@ impl BenchSide {
             argv: &self.argv,
             padding,
             count_in,
+            counting_env: self.hello.as_ref().map(|hello| &hello.counting_environment),
             folder: self.folder.as_deref(),
             env: pinned.unwrap_or(&self.env),
             whole_env: pinned.is_some(),

@@ -5,6 +5,7 @@ mod budgets;
 mod earlier_code;
 mod faults;
 mod live;
+mod python;
 mod shared_core;
 
 use crate::fake::{bench, bench_freely, fake};
