@@ -44,6 +44,7 @@ done
 # Without optimisation the compiler does not see that a loop only runs when it is executed, and knows no function of base.
 compile "$out/without" without-optimisation tests/Conformance.hs -isrc -O0
 python3 "$conformance/run.py" --only hoisted -- "$out/without-optimisation/program"
+python3 tests/compare.py "$conformance" growth "$out/without-optimisation/program"
 python3 tests/compare.py "$conformance" tares "$out/conformance/program"
 python3 tests/disassembly.py "$out/sdk"
 python3 tests/disassembly.py "$out/without"

@@ -1,4 +1,4 @@
-{-# LANGUAGE BangPatterns, MagicHash #-}
+{-# LANGUAGE MagicHash, UnboxedTuples #-}
 {-# OPTIONS_GHC -O2 -fno-full-laziness -fno-prof-auto #-}
 
 -- | Concurrency cases: producers put elements into a queue and consumers take them out.
@@ -16,11 +16,12 @@ import Data.IORef
 import Data.Maybe (isJust)
 import Foreign.Marshal.Alloc (free, mallocBytes)
 import Foreign.Marshal.Utils (fillBytes)
-import Foreign.Ptr (Ptr, plusPtr)
-import Foreign.Storable (peek, peekElemOff, poke, pokeElemOff)
+import Foreign.Ptr (plusPtr)
+import Foreign.Storable (peek, peekElemOff)
 import GHC.Clock (getMonotonicTimeNSec)
 import GHC.Conc (getNumProcessors)
-import GHC.Exts (Int (I#), Int#)
+import GHC.Exts (Int (I#), Int#, Ptr (..), RealWorld, State#, writeIntOffAddr#, (*#), (+#), (<#), (>=#))
+import GHC.IO (IO (..))
 import GHC.Stack (HasCallStack, callStack)
 
 import Scruple.Bench (JSON (..), Suite, leaf)
@@ -88,7 +89,8 @@ fairness t new tellStall = do
 
 -- -----------------------------------------------------------------------------------------------------------
 -- The threads' loops. A consumer records its elements in rows of memory prepared beforehand, until an end mark
--- comes or the memory is full. The watchdog reads the number of elements that each thread has moved.
+-- comes or the memory is full. The watchdog reads the number of elements that each thread has moved. As the loops of
+-- other cases, they consist of primitive operations, for programs that are built without optimisation.
 
 data Loops = Loops
   { width :: Int -- Words in a row of a consumer's record.
@@ -100,53 +102,57 @@ plain = Loops 1 produce consume
 nothing = Loops 1 (const (produceNothing look)) consume
 stamped = Loops 3 produceStamped consumeStamped
 
-produce :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
-produce give p _ moved m = go 0
-  where go !i = when (i < m) (giveWhole give (element p i) >> poke moved (i + 1) >> go (i + 1))
-{-# NOINLINE produce #-}
+-- Runs steps 0, 1, … below a number, and writes down how many are done, until a step returns 0.
+steps :: Ptr Int -> Int -> (Int# -> State# RealWorld -> (# State# RealWorld, Int# #)) -> IO ()
+steps (Ptr moved) (I# most) step = IO (go 0#)
+  where
+    go i s = case i <# most of
+      0# -> (# s, () #)
+      _ -> case step i s of
+        (# s1, 0# #) -> (# s1, () #)
+        (# s1, _ #) -> case writeIntOffAddr# moved 0# (i +# 1#) s1 of s2 -> go (i +# 1#) s2
+{-# INLINE steps #-}
 
 -- Puts an evaluated element: if it were a thunk, its evaluation would be a cost of the harness.
-giveWhole :: (Int -> IO ()) -> Int -> IO ()
-giveWhole give !e = give e
-{-# INLINE giveWhole #-}
+produce :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
+produce give p _ moved m = case element p 0 of
+  I# first -> steps moved m (\i s -> case give (I# (first +# i)) of IO act -> case act s of (# s1, _ #) -> (# s1, 1# #))
+{-# NOINLINE produce #-}
 
 -- The tare's producer. It passes elements unboxed: a queue holds boxes, so they are part of a message's cost.
 produceNothing :: (Int# -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
-produceNothing give p _ moved m = go 0
-  where go !i = when (i < m) (case element p i of I# e -> give e >> poke moved (i + 1) >> go (i + 1))
+produceNothing give p _ moved m = case element p 0 of
+  I# first -> steps moved m (\i s -> case give (first +# i) of IO act -> case act s of (# s1, _ #) -> (# s1, 1# #))
 {-# NOINLINE produceNothing #-}
 
 look :: Int# -> IO ()
-look _ = return ()
+look _ = IO (\s -> (# s, () #))
 {-# NOINLINE look #-}
 
 consume :: IO Int -> Int -> Ptr Int -> Ptr Int -> IO ()
-consume take' room record moved = go 0
-  where
-    go !i = when (i < room) $ do
-      e <- take'
-      when (e >= 0) (pokeElemOff record i e >> poke moved (i + 1) >> go (i + 1))
+consume (IO take') room (Ptr record) moved = steps moved room $ \i s -> case take' s of
+  (# s1, I# e #) -> case e >=# 0# of
+    0# -> (# s1, 0# #)
+    _ -> case writeIntOffAddr# record i e s1 of s2 -> (# s2, 1# #)
 {-# NOINLINE consume #-}
 
 produceStamped :: (Int -> IO ()) -> Int -> Ptr Int -> Ptr Int -> Int -> IO ()
-produceStamped give p stamps moved m = go 0
-  where
-    go !i = when (i < m) $ do
-      at <- now
-      pokeElemOff stamps i at
-      giveWhole give (element p i) >> poke moved (i + 1) >> go (i + 1)
+produceStamped give p (Ptr stamps) moved m = case (element p 0, now) of
+  (I# first, IO clock) -> steps moved m $ \i s -> case clock s of
+    (# s1, I# at #) -> case writeIntOffAddr# stamps i at s1 of
+      s2 -> case give (I# (first +# i)) of IO act -> case act s2 of (# s3, _ #) -> (# s3, 1# #)
 {-# NOINLINE produceStamped #-}
 
 consumeStamped :: IO Int -> Int -> Ptr Int -> Ptr Int -> IO ()
-consumeStamped take' room record moved = go 0
-  where
-    go !i = when (i < room) $ do
-      from <- now
-      e <- take'
-      when (e >= 0) $ do
-        to <- now
-        pokeElemOff record (3 * i) e >> pokeElemOff record (3 * i + 1) from >> pokeElemOff record (3 * i + 2) to
-        poke moved (i + 1) >> go (i + 1)
+consumeStamped (IO take') room (Ptr record) moved = case now of
+  IO clock -> steps moved room $ \i s -> case clock s of
+    (# s1, I# from #) -> case take' s1 of
+      (# s2, I# e #) -> case e >=# 0# of
+        0# -> (# s2, 0# #)
+        _ -> case clock s2 of
+          (# s3, I# to #) -> case writeIntOffAddr# record (3# *# i) e s3 of
+            s4 -> case writeIntOffAddr# record (3# *# i +# 1#) from s4 of
+              s5 -> case writeIntOffAddr# record (3# *# i +# 2#) to s5 of s6 -> (# s6, 1# #)
 {-# NOINLINE consumeStamped #-}
 
 now :: IO Int
@@ -154,7 +160,7 @@ now = fromIntegral <$> getMonotonicTimeNSec
 
 -- The ends of the tare, which drops elements and makes up those that it returns.
 nowhere :: Ends
-nowhere = Ends (const (return ())) (return 0)
+nowhere = Ends (const (IO (\s -> (# s, () #)))) (IO (\s -> (# s, 0 #)))
 {-# NOINLINE nowhere #-}
 
 -- -----------------------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ ownInputs most make free act = Body
   { bodyShape = "nfInput"
   , bodyTiming = Known Throughput
   , bodyMost = Just most
-  , bodyMake = \n -> replicateM n (make >>= \i -> evaluate (rnf i) >> return i)
+  , bodyMake = \n -> replicateM n (make >>= \i -> evaluate (rnf i) >> return i) >>= \is -> evaluate (length is) >> return is
   , bodyFree = \_ -> mapM_ free
   , bodyLoop = \is _ -> overInputs rnf act is
   , bodyTare = \is _ -> overInputs noPart untouched is
@@ -180,7 +180,7 @@ noPart () = ()
 {-# NOINLINE noPart #-}
 
 untouched :: i -> IO ()
-untouched _ = return ()
+untouched _ = IO (\s -> (# s, () #))
 {-# NOINLINE untouched #-}
 
 -- | Runs an action in every iteration on the batch's input; the function that makes it gets the number of iterations.
