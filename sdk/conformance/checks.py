@@ -254,6 +254,11 @@ def a_child_that_comes_back_is_an_error(argv, cases, _hello):
             wrong = mismatch({"error": "$has:a child that the case forked", "kind": "exception", "id": case, "fatal": True},
                              program.ask(request), cases, request)
             assert not wrong, wrong
+    for case in cases:
+        if case["name"] == "forks and exits":
+            with Program(argv) as program:
+                reply = program.ask(f"block {case['id']}:c:3")
+                assert "block" in reply, f"a child that exits in the case is no fault of it: {reply}"
 
 
 def started_by_hand_it_names_the_command(argv, _cases, _hello):

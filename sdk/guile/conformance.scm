@@ -25,6 +25,7 @@
   (bench "throws" () (deliberate))
   (bench "skips" () (bench-skip "no such device"))
   (bench "forks" () (let ((child (primitive-fork))) (unless (zero? child) (waitpid child))))
+  (bench "forks and exits" () (let ((child (primitive-fork))) (if (zero? child) (exit 3) (waitpid child))))
   (bench "hangs/idle" () (while #t (sleep 1000)))
   (bench "hangs/busy" () (spin))
   (bench "threads/two" (x 7) #:threads '(1 2) (linear x))

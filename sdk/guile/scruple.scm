@@ -363,7 +363,7 @@
 
 (define (attempt thunk otherwise)
   (define (reason e) (match e (('refusal . _) e) (_ (message e))))
-  (with-exception-handler (lambda (e) (otherwise (reason e))) thunk #:unwind? #t))
+  (with-exception-handler (lambda (e) (if (ends-child? e) (raise-exception e) (otherwise (reason e)))) thunk #:unwind? #t))
 
 (define (message e)
   (string-trim-both

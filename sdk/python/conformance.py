@@ -51,6 +51,13 @@ def fork():
         os.waitpid(child, 0)
 
 
+def fork_and_exit():
+    child = os.fork()
+    if not child:
+        sys.exit(3)
+    os.waitpid(child, 0)
+
+
 def printing():
     print("printed by a case", flush=True)
 
@@ -85,6 +92,7 @@ def growth(n):
 bench("throws")(fail)
 bench("skips")(skip)
 bench("forks")(fork)
+bench("forks and exits")(fork_and_exit)
 bench("hangs/idle")(hang_idle)
 bench("hangs/busy")(hang_busy)
 bench("threads/two", threads=[1, 2], args=[7])(identity)
