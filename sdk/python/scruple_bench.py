@@ -197,7 +197,7 @@ class _Counters:
     """The counters of this process, with the preload library's if it is attached and sees all objects."""
 
     def __init__(self):
-        self.announced = [{"key": "gc.count", "unit": "count", "quality": "exact"}]
+        self.announced = [] if _collections() is None else [{"key": "gc.count", "unit": "count", "quality": "exact"}]
         self.snapshot = None
         try:
             import ctypes
@@ -225,11 +225,12 @@ class _Counters:
     def end(self):
         if self.snapshot:
             self.snapshot(self.heap[1])
-        self.collections = _collections() - self.collections
+        if self.announced:
+            self.collections = _collections() - self.collections
 
     def difference(self):
         """Returns the fields of the batch's entry, and the number of events that were lost."""
-        fields = {"gc.count": self.collections}
+        fields = {"gc.count": self.collections} if self.announced else {}
         if not self.snapshot:
             return fields, 0
         old, new = self.heap
@@ -240,7 +241,9 @@ class _Counters:
 
 
 def _collections():
-    return sum(generation["collections"] for generation in gc.get_stats())
+    """Returns the number of collections so far, if the runtime counts them. PyPy does not."""
+    stats = gc.get_stats()
+    return sum(generation["collections"] for generation in stats) if isinstance(stats, list) else None
 
 
 # What unittest and pytest raise for a test that cannot run here. They need not be imported.
@@ -261,7 +264,9 @@ def _loaded():
         if file:
             files.add(os.path.abspath(archive or file))
     generated = set()
-    for code in {id(f.__code__): f.__code__ for f in gc.get_objects() if type(f) is types.FunctionType}.values():
+    codes = {id(f.__code__): f.__code__ for f in gc.get_objects() if type(f) is types.FunctionType}
+    # Functions that PyPy has built in have code of another kind.
+    for code in (code for code in codes.values() if type(code) is types.CodeType):
         file = os.path.abspath(code.co_filename)
         if os.path.isfile(file):
             files.add(file)
