@@ -56,6 +56,20 @@ pub enum BenchRequest {
 }
 
 impl BenchRequest {
+    /// The number of the case that the request is about; of a block, that of its first batch.
+    pub fn case(&self) -> Option<u32> {
+        match self {
+            BenchRequest::Once(id) | BenchRequest::Reset(id) => Some(*id),
+            BenchRequest::Block(batches) => batches.first().map(|batch| batch.id),
+            _ => None,
+        }
+    }
+
+    /// Whether the request and something else are about two different cases.
+    pub fn is_not_about(&self, other: Option<u32>) -> bool {
+        self.case().zip(other).is_some_and(|(case, other)| case != other)
+    }
+
     /// The line of the request, without its end.
     pub fn line(&self) -> String {
         match self {

@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The longest reply line that is read, in bytes. A longer line violates the protocol.
@@ -47,6 +47,8 @@ pub struct BenchProgram {
     heap: Option<heap::HeapSession>,
     /// The thread that stands for the program, and what all threads had done when it was chosen.
     worker: (u32, Option<Threads>),
+    /// The last case that a request was about.
+    case: Option<u32>,
 }
 
 /// A queue that makes no progress: the elements that it had moved, and what its threads have done since.
@@ -105,6 +107,11 @@ pub enum BenchError {
     /// The program's instructions could not be counted.
     #[error("{0}")]
     NotCounted(String),
+}
+
+/// The error for an answer that does not follow the protocol.
+pub fn garbled(request: &str, line: String) -> BenchError {
+    BenchError::Garbled { request: request.chars().take(60).collect(), line }
 }
 
 fn seconds(limit: Duration) -> String {
@@ -201,6 +208,7 @@ impl BenchProgram {
         Ok(BenchProgram {
             child,
             worker,
+            case: None,
             requests,
             replies: replies.into(),
             buffer: VecDeque::new(),
@@ -218,11 +226,24 @@ impl BenchProgram {
         interrupted: &AtomicBool,
     ) -> Result<Reply, BenchError> {
         self.send(request)?;
-        self.next_reply(&request.line(), limit, interrupted)
+        let reply = self.next_reply(&request.line(), limit, interrupted);
+        match reply {
+            // A child process that another case has forked may answer late.
+            Err(BenchError::Complained(complaint)) if request.is_not_about(complaint.id) => Err(garbled(
+                &request.line(),
+                format!("it is an error of another case: {}", complaint.message()),
+            )),
+            reply => reply,
+        }
     }
 
-    /// Sends a request without waiting for the reply.
+    /// Sends a request without waiting for the reply. What the program has written for another case is forgotten, so that
+    /// it is not shown if this one fails.
     pub fn send(&mut self, request: &BenchRequest) -> Result<(), BenchError> {
+        if request.is_not_about(self.case) {
+            *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = ErrorOutput::default();
+        }
+        self.case = request.case().or(self.case);
         let line = format!("{}\n", request.line());
         self.requests.write_all(line.as_bytes()).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => self.ended(),
@@ -249,8 +270,7 @@ impl BenchProgram {
                 Ok(reply) => return Ok(reply),
                 Err(_) => {
                     let text: String = String::from_utf8_lossy(&line).chars().take(160).collect();
-                    let request = request.chars().take(60).collect();
-                    return Err(BenchError::Garbled { request, line: format!("‘{}’", text.trim_end()) });
+                    return Err(garbled(request, format!("‘{}’", text.trim_end())));
                 }
             }
         }

@@ -27,7 +27,7 @@ BATCH = 20  # What each batch costs by itself, in ns.
 
 
 # What takes the place of an answer, besides what only spoils one.
-LOUD = ("throw", "skip", "stop", "hang", "spin", "die", "exit", "half", "garble")
+LOUD = ("throw", "skip", "stop", "hang", "spin", "die", "exit", "half", "garble", "blame")
 
 
 def declare(words):
@@ -69,6 +69,7 @@ def lie(what, reply):
 
 def misbehave(what, out, index):
     if what == "throw":
+        print("complaint of another case", file=sys.stderr, flush=True)
         return {"error": "ValueError: it threw", "kind": "exception", "id": index}
     if what == "skip":
         return {"error": "no such device", "kind": "skipped", "id": index}
@@ -90,6 +91,8 @@ def misbehave(what, out, index):
         os._exit(0)
     if what == "garble":
         return "this is no JSON"
+    if what == "blame":
+        return {"error": "ValueError: it threw", "kind": "exception", "id": 77}
     raise ValueError(what)
 
 

@@ -4,13 +4,13 @@ use scruple_core::harmless_text::plain;
 use scruple_core::metric::metric;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind, LooseNumber, Reply};
 use scruple_core::subject::Parameter;
-use scruple_measure::bench::BenchError;
+use scruple_measure::bench::{BenchError, garbled};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// Creates the error for a wrong answer to a request.
 pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
-    BenchError::Garbled { request: request.chars().take(60).collect(), line: why.into() }
+    garbled(request, why.into())
 }
 
 /// Creates the error for an answer that belongs to another kind of request.

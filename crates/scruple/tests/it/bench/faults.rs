@@ -144,6 +144,11 @@ fn a_program_that_ends_or_is_ended_fails_in_one_case_and_is_started_again_for_th
         ("exit", "", "the program exited with code 3; its error output: first complaint last complaint"),
         ("half", "", "the program exited with code 0, in the middle of a line"),
         ("garble", "", "the answer to ‘block 1:c:1’ is not in the protocol: ‘this is no JSON’"),
+        (
+            "blame",
+            "",
+            "the answer to ‘block 1:c:1’ is not in the protocol: it is an error of another case: ValueError: it threw",
+        ),
         ("hang", LIMIT, "no answer within 1 s: it was idle (a deadlock, or waiting for something)"),
         ("spin", LIMIT, "no answer within 1 s: it was busy all the time (a livelock, or just slow)"),
     ];
@@ -156,6 +161,16 @@ fn a_program_that_ends_or_is_ended_fails_in_one_case_and_is_started_again_for_th
         );
         assert!(answer.unwrapped().ends_with(&rows), "{does}: {}", answer.exchange());
     }
+}
+
+#[test]
+fn the_error_output_of_another_case_is_not_shown() {
+    let throws = r#"{"name":"throws","cost":5,"does":"throw"}"#;
+    let exits = r#"{"name":"exits","cost":5,"does":"exit"}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[throws, GOOD, exits]);
+    let said =
+        "exits failed: the program exited with code 3; its error output: first complaint last complaint";
+    assert!(answer.unwrapped().contains(said), "{}", answer.exchange());
 }
 
 #[test]
