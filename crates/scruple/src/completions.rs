@@ -16,18 +16,45 @@ pub fn completions(shell: Option<clap_complete::Shell>, man: Option<&Path>) -> R
         });
     }
     let Some(shell) = shell else { return Ok(Code::Fine) };
+    let mut offered = without_hidden(&cli::description()).version(env!("CARGO_PKG_VERSION"));
+    if shell == clap_complete::Shell::Zsh {
+        offered = verbs_as_first_word(offered);
+    }
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut of_verbs_for_users(), "scruple", &mut script);
+    clap_complete::generate(shell, &mut offered, "scruple", &mut script);
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(Code::Fine)
 }
 
-/// Returns the description of the command line without the verbs that Scruple starts itself. Scripts would offer them.
-fn of_verbs_for_users() -> clap::Command {
-    let all = cli::description();
-    let shown = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned().collect::<Vec<_>>();
-    let options = all.get_arguments().cloned().collect::<Vec<_>>();
-    clap::Command::new("scruple").version(env!("CARGO_PKG_VERSION")).args(options).subcommands(shown)
+/// Returns the description of a command without the verbs that Scruple starts itself and without hidden options, at all
+/// levels. Most scripts would offer them.
+fn without_hidden(all: &clap::Command) -> clap::Command {
+    let verbs = all.get_subcommands().filter(|verb| !verb.is_hide_set()).map(without_hidden);
+    let shown = clap::Command::new(kept(all.get_name()))
+        .args(all.get_arguments().filter(|option| !option.is_hide_set()))
+        .subcommands(verbs)
+        .disable_help_subcommand(all.is_disable_help_subcommand_set());
+    match all.get_about() {
+        Some(about) => shown.about(about.clone()),
+        None => shown,
+    }
+}
+
+/// Returns a name that lives until Scruple ends, as descriptions want it.
+fn kept(name: &str) -> &'static str {
+    name.to_owned().leak()
+}
+
+/// Returns the description with the verbs of a verb as values of its first word, where it takes words as well. Scripts
+/// for zsh would offer them only after all of these words.
+fn verbs_as_first_word(command: clap::Command) -> clap::Command {
+    let names = command.get_subcommands().map(|verb| kept(verb.get_name())).collect::<Vec<_>>();
+    let first = command.get_positionals().next().map(|word| word.get_id().clone());
+    let command = command.mut_subcommands(verbs_as_first_word);
+    command.mut_args(|word| match first.as_ref() == Some(word.get_id()) && !names.is_empty() {
+        true => word.value_parser(clap::builder::PossibleValuesParser::new(names.clone())),
+        false => word,
+    })
 }
 
 /// Writes one page for the program and one for each command: `scruple.1`, `scruple-run.1` and so on.

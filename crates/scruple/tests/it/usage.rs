@@ -400,7 +400,13 @@ fn every_shell_has_completions() {
         assert!(answer.code == 0 && answer.stdout.contains("report"), "{}", answer.exchange());
     }
     let script = place.run(["completions", "bash"]).stdout;
-    assert!(!script.contains("burn"), "a verb that only Scruple uses is offered");
+    for hidden in ["burn", "--hyperfine", "--color", "--scripted"] {
+        assert!(!script.contains(hidden), "{hidden}, which the help does not show, is offered");
+    }
+    let zsh = place.run(["completions", "zsh"]).stdout;
+    let of_history = zsh.split("\n(history)\n").nth(1).expect("a part for the verb");
+    let first_word = of_history.lines().find(|line| line.starts_with("'::")).expect("a word");
+    assert!(first_word.contains("(bisect extend accept status report clean)"), "{first_word}");
     let checked = std::process::Command::new("bash").arg("-n").arg(place.write("of-bash", &script)).output();
     let checked = checked.expect("bash is there");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
