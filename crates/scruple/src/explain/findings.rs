@@ -128,7 +128,9 @@ impl Findings {
         found.remarks.extend(opposed);
         let folded = remarks_of_folded(pairings.first().folded(), &found);
         found.remarks.extend(folded);
-        let merged = found.shown_rows(found.main()).next().and_then(remark_of_merged);
+        let same_code = |one: &str, other: &str| pairings.first().same_code(one, other);
+        let first_row = found.shown_rows(found.main()).next();
+        let merged = first_row.and_then(|row| remark_of_merged(row, same_code));
         found.remarks.extend(merged);
         let row = found.shown_rows(found.main()).next();
         found.outside = row.and_then(|row| OutsideCause::of(row, [&first[0], &second[0]], sources));
@@ -287,8 +289,12 @@ fn remarks_of_folded(folded: impl Iterator<Item = FoldedFunction>, found: &Findi
 }
 
 /// Says that a compiler may have merged two functions and kept the name of one, if a caller of the other program calls
-/// the second as often as it no longer calls the first.
-fn remark_of_merged(row: &FunctionDifference) -> Option<String> {
+/// the second as often as it no longer calls the first. `same_code` says whether a function of A has the code of one of B,
+/// if that is known.
+fn remark_of_merged(
+    row: &FunctionDifference,
+    same_code: impl Fn(&str, &str) -> Option<bool>,
+) -> Option<String> {
     let own = || row.parts.iter().filter(|part| part.site.is_none() && row.calls.0 == row.calls.1);
     let (alone, side) = own().find_map(|part| match part.kind {
         PartKind::New => Some((part, "A")),
@@ -301,6 +307,10 @@ fn remark_of_merged(row: &FunctionDifference) -> Option<String> {
         part.kind == PartKind::Calls && more.checked_sub(less) == Some(calls)
     };
     let (one, other) = (own().find(makes_up)?.callee.as_ref()?, alone.callee.as_ref()?);
+    let (in_first, in_second) = if side == "A" { (one, other) } else { (other, one) };
+    if same_code(in_first, in_second) == Some(false) {
+        return None;
+    }
     Some(format!(
         "if {one} and {other} have the same code in {side}, its compiler may have merged them under one name: LLVM (in Rust, \
          for example) does so; then what differs is {other}, and not how often each is called"
@@ -386,7 +396,7 @@ mod tests {
             calls,
             delta: 1.0,
         };
-        let said = |parts: [DifferencePart; 2]| {
+        let said_of = |parts: [DifferencePart; 2], same_code: Option<bool>, of_first: &str| {
             let row = FunctionDifference {
                 module: "program".to_owned(),
                 name: "parse".to_owned(),
@@ -400,14 +410,19 @@ mod tests {
                 spread: 0.0,
                 functions: (Vec::new(), Vec::new()),
             };
-            remark_of_merged(&row).map(|text| text.split(',').next().unwrap_or_default().to_owned())
+            let remark = remark_of_merged(&row, |first, _| same_code.filter(|_| first == of_first));
+            remark.map(|text| text.split(',').next().unwrap_or_default().to_owned())
         };
+        let said = |parts| said_of(parts, None, "one");
         let [new, gone] = [(PartKind::New, (0, 2000)), (PartKind::Gone, (2000, 0))]
             .map(|(kind, calls)| part(kind, "two", calls));
         let calls = |calls| part(PartKind::Calls, "one", calls);
         let text = |side| Some(format!("if one and two have the same code in {side}"));
         assert_eq!(said([new.clone(), calls((4000, 2000))]), text("A"));
         assert_eq!(said([calls((2000, 4000)), gone.clone()]), text("B"));
+        assert_eq!(said_of([new.clone(), calls((4000, 2000))], Some(true), "one"), text("A"));
+        assert_eq!(said_of([new.clone(), calls((4000, 2000))], Some(false), "one"), None);
+        assert_eq!(said_of([calls((2000, 4000)), gone.clone()], Some(false), "two"), None);
         assert_eq!(said([new.clone(), calls((4000, 3000))]), None);
         assert_eq!(said([new, calls((2000, 4000))]), None);
         assert_eq!(said([gone, calls((4000, 2000))]), None);

@@ -71,6 +71,14 @@ impl<'a> Pairing<'a> {
         })
     }
 
+    /// Whether a function of the first launch has the code of a function of the second one, which may have another name;
+    /// absent where that is unknown.
+    pub fn same_code(&self, in_first: &str, in_second: &str) -> Option<bool> {
+        let named = |name: &str| self.matched.keys.iter().find(|key| key.name == name);
+        let (first, second) = (&named(in_first)?.first, &named(in_second)?.second);
+        self.with_code(|code| (code.same)(first, second))
+    }
+
     /// Explains where the difference of a count comes from.
     pub fn explained(&self, count: Count) -> Explanation {
         let [first, second] = self.sides.map(|side| &side.tree);

@@ -174,15 +174,16 @@ fn never_repeats(run: &Side) -> bool {
 
 /// Says which program found files that earlier launches had left or changed.
 fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
-    let named = ["A", "B"].into_iter().zip(found);
-    let named: Vec<String> =
-        named.filter_map(|(name, path)| Some(format!("{name} finds ‘{}’", path.as_ref()?))).collect();
-    let all = named.join(" and ");
-    (!named.is_empty()).then(|| {
-        format!(
-            "{all}, which earlier launches of A or B have left or changed; what is counted may depend on that"
-        )
-    })
+    let finds = match found {
+        [Some(first), Some(second)] if first == second => format!("A and B find ‘{first}’"),
+        [Some(first), Some(second)] => format!("A finds ‘{first}’ and B finds ‘{second}’"),
+        [Some(first), None] => format!("A finds ‘{first}’"),
+        [None, Some(second)] => format!("B finds ‘{second}’"),
+        [None, None] => return None,
+    };
+    Some(format!(
+        "{finds}, which earlier launches of A or B have left or changed; what is counted may depend on that"
+    ))
 }
 
 /// Says how many more launches may be needed because counts vary, if they take long. `each` is the time of the launch

@@ -80,11 +80,15 @@ pub fn answer(found: &Findings) -> Vec<String> {
 pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
     let (first, second) = explanation.totals;
     let what = found.word(explanation.count);
+    let total = match explanation.count {
+        Count::Instructions => "the total",
+        _ => "the total of instructions",
+    };
     let repeats = match () {
         () if found.kind.is_sampled => "sampled, not counted".to_owned(),
         () if found.runs < 2 => match found.variation_of_totals.filter(|most| *most > 0) {
             Some(most) => {
-                format!("one launch of each; the total of another one differs by {}", count(most as f64))
+                format!("one launch of each; {total} of another one differs by {}", count(most as f64))
             }
             None => "one launch of each".to_owned(),
         },
@@ -98,7 +102,7 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
         () => match found.variation_of_totals.filter(|most| *most > 0) {
             Some(most) => {
                 format!(
-                    "means of {} launches of each; the total of one more differs by {}",
+                    "means of {} launches of each; {total} of one more differs by {}",
                     found.runs,
                     count(most as f64)
                 )

@@ -139,6 +139,8 @@ fn files_of_earlier_launches_are_named() {
     build(&place, "other", "int main(void) { return 0; }\n");
     let answer = explain(&place, &["./other", "sh -c 'rm -f out; ./new; touch out'"]);
     assert!(!remarks(&answer).contains("finds"), "{}", answer.exchange());
+    let answer = explain(&place, &["sh -c './new; touch out'", "sh -c './new; ./new; touch out'"]);
+    assert!(remarks(&answer).contains("A and B find ‘out’, which"), "{}", answer.exchange());
     // A path in an open folder says little without that of the folder.
     let source = "int main(void) { if (faccessat(open(\".\", O_RDONLY), \"out\", F_OK, 0) == 0) spin(5000000); return 0; }\n";
     build(&place, "new-at", &format!("{HEAD}{source}"));
@@ -149,6 +151,25 @@ fn files_of_earlier_launches_are_named() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let answer = explain(&place, &["./new", "./new"]);
     assert!(!remarks(&answer).contains("finds"), "{}", answer.exchange());
+}
+
+#[test]
+fn allocations_of_launches_that_vary_are_not_said_to_vary_by_instructions() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    for (name, blocks) in [("old", 10), ("new", 20)] {
+        let allocate = format!("for (int i = 0; i < {blocks}; i++) last = malloc(9);");
+        let source = format!(
+            "void *volatile last;\nint main(void) {{ spin(getpid() % 997 * 1000); {allocate} return 0; }}\n"
+        );
+        build(&place, name, &format!("{HEAD}{source}"));
+    }
+    let answer = place.run(["explain", "--no-time", "./old", "./new"]);
+    let of_allocations = answer.stdout.split("allocations as A").nth(1).unwrap_or_default();
+    let sentence = of_allocations.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(sentence.contains("the total of instructions of"), "{}", answer.exchange());
 }
 
 fn does_not_repeat_and_does_not_differ(answer: &Answer) {
