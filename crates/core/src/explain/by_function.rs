@@ -372,15 +372,17 @@ fn row(
     let part = |code: Option<bool>| -> f64 {
         pieces.iter().filter(|piece| piece.same_code == code).map(|piece| piece.gross).sum()
     };
-    let same_code = match () {
-        () if part(Some(false)) >= SHARE * gross => Some(false),
-        () if part(None) >= SHARE * gross => None,
-        () => Some(true),
-    };
     let only_in = match owners.as_slice() {
         [_] if main.second.is_empty() => Some(ComparedProgram::First),
         [_] if main.first.is_empty() => Some(ComparedProgram::Second),
         _ => None,
+    };
+    let same_code = match () {
+        // Its callers are not known, and they decide whether code of the library is executed.
+        () if only_in.is_some() && main.library => Some(true),
+        () if part(Some(false)) >= SHARE * gross => Some(false),
+        () if part(None) >= SHARE * gross => None,
+        () => Some(true),
     };
     let gather =
         |of: fn(&Key) -> &Vec<usize>| owners.iter().flat_map(|owner| of(&keys[*owner])).copied().collect();

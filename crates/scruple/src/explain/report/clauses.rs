@@ -1,7 +1,6 @@
 //! Writes the clauses of the sentence about the origin of a difference.
 
 use super::words::{CAUSE, count, function, signed};
-use crate::explain::causes::OtherCauses;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{ComparedProgram, Count, Explanation, FunctionDifference};
 use scruple_core::sorting;
@@ -62,8 +61,9 @@ pub(super) fn spread_over(found: &Findings, explanation: &Explanation) -> String
     }
 }
 
-/// Writes which causes other than the input are possible if the code is the same.
-pub(super) fn other_possible_causes(causes: &OtherCauses) -> String {
+/// Writes which causes other than the input are possible if the code is the same. Functions that have a row come first.
+pub(super) fn other_possible_causes(found: &Findings, explanation: &Explanation) -> String {
+    let causes = &found.other_causes;
     let some = |names: &[String]| {
         let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
         match names.len() {
@@ -81,9 +81,11 @@ pub(super) fn other_possible_causes(causes: &OtherCauses) -> String {
         }
         None => Some("the data that the program starts with are not known".to_owned()),
     };
-    let functions = &causes.functions;
+    let mut functions = causes.functions.clone();
+    let place = |name: &String| found.shown_rows(explanation).position(|row| row.name == *name);
+    sorting::by(&mut functions, |a, b| place(a).unwrap_or(usize::MAX).cmp(&place(b).unwrap_or(usize::MAX)));
     let changed =
-        (!functions.is_empty()).then(|| format!("the code of others is not the same ({})", some(functions)));
+        (!functions.is_empty()).then(|| format!("the code of others is not the same ({})", some(&functions)));
     let files = &causes.incomparable;
     let unknown = (!files.is_empty()).then(|| format!("other code cannot be compared (of {})", some(files)));
     let callers = causes.unknown_callers.then(|| "not all callers are known".to_owned());
@@ -107,9 +109,13 @@ pub(super) fn shows_elsewhere(
         .shown_rows(explanation)
         .find(|other| other.same_code == Some(true) && (CAUSE..=1.0).contains(&part(other)))?;
     let may = if row.same_code.is_none() { "may have changed" } else { "changed" };
+    let why = match most.only_in {
+        None => "whose code is the same, so its input or the state must differ",
+        Some(ComparedProgram::First) => "which only A calls",
+        Some(ComparedProgram::Second) => "which only B calls",
+    };
     Some(format!(
-        "Most of it shows in {} ({} of the difference), whose code is the same, so its input or the state must differ; the \
-         first function whose code {may} is",
+        "Most of it shows in {} ({} of the difference), {why}; the first function whose code {may} is",
         function(most),
         share(part(most))
     ))

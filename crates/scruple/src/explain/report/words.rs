@@ -196,7 +196,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         _ => String::new(),
     };
     let besides = match row.same_code == Some(true) {
-        true => other_possible_causes(&found.other_causes),
+        true => other_possible_causes(found, explanation),
         false => String::new(),
     };
     if let Some(less) = frees_less(found, explanation) {
@@ -296,9 +296,11 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
                 both => format!("own code, {a} → {b} for each call, {}", calls(both)),
             }
         }
-        PartKind::New if is_itself => "only B calls it".to_owned(),
-        PartKind::Gone if is_itself => "only A calls it".to_owned(),
-        PartKind::Calls => {
+        PartKind::New if is_itself && part.calls.0 == 0 => "only B calls it".to_owned(),
+        PartKind::Gone if is_itself && part.calls.1 == 0 => "only A calls it".to_owned(),
+        PartKind::New if !is_itself => format!("{site}calls {callee}, which it did not before"),
+        PartKind::Gone if !is_itself => format!("{site}no longer calls {callee}"),
+        PartKind::Calls | PartKind::New | PartKind::Gone => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
             let [before, after] = [part.calls.0, part.calls.1].map(|calls| count(calls as f64));
             let numbers = if before == after {
@@ -309,11 +311,9 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
             } else {
                 format!("{before} → {after} times, × {times:.2}")
             };
-            // No caller of the function is known.
+            // No caller of the function is known, in one program or in both.
             if is_itself { format!("is called {numbers}") } else { format!("{site}calls {callee} {numbers}") }
         }
-        PartKind::New => format!("{site}calls {callee}, which it did not before"),
-        PartKind::Gone => format!("{site}no longer calls {callee}"),
         PartKind::Replaced => match (&part.callee, part.instead_of.as_deref().map(short)) {
             (Some(_), Some(old)) => format!("{site}calls {callee} instead of {old}"),
             (None, Some(old)) => format!("{site}own code instead of calls of {old}"),
@@ -377,9 +377,15 @@ mod tests {
             let bound = FunctionDifference { delta, parts: vec![in_malloc(delta)], ..bound.clone() };
             assert_eq!(first(&bound).as_deref(), Some(said));
         }
-        let moved = part(PartKind::Calls, "main", (50, 50), 211_150.0);
-        let alone = FunctionDifference { parts: vec![moved], ..alone };
-        let said = "is called 50 times in both, at other places of the call tree";
-        assert_eq!(first(&alone).as_deref(), Some(said));
+        let moved = "is called 50 times in both, at other places of the call tree";
+        for (kind, calls, said) in [
+            (PartKind::Calls, (50, 50), moved),
+            (PartKind::Gone, (50, 0), "only A calls it"),
+            (PartKind::Gone, (50, 25), "is called 50 → 25 times, × 0.50"),
+            (PartKind::New, (0, 50), "only B calls it"),
+        ] {
+            let parts = vec![part(kind, "main", calls, 211_150.0)];
+            assert_eq!(first(&FunctionDifference { parts, ..alone.clone() }).as_deref(), Some(said));
+        }
     }
 }
