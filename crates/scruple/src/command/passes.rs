@@ -58,6 +58,13 @@ pub struct Deciding {
     pub times: Vec<String>,
 }
 
+impl Deciding {
+    /// Whether counts decide and times do not.
+    fn only_counts(&self) -> bool {
+        self.counts && self.times.is_empty()
+    }
+}
+
 /// The failures of commands that are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IgnoredFailures {

@@ -72,7 +72,7 @@ impl CommandPasses {
         self.attach(0..rounds, |_| true)?;
         let most = self.rounds(effort, ENOUGH, time * instruments);
         let most = most.max(self.differing(effort, rounds, (self.spent - before) / rounds));
-        self.attach_again(rounds..most.max(least_if_open))
+        self.attach_again(rounds..most.max(least_if_open), u32::MAX)
     }
 
     /// Takes rounds of the counting pass with these instruments. A round attaches each of them once.
@@ -86,13 +86,16 @@ impl CommandPasses {
         Ok(())
     }
 
-    /// Takes further rounds with the instruments whose metrics are open so far.
-    pub(super) fn attach_again(&mut self, rounds: Range<u32>) -> Result<(), Stop> {
+    /// Takes further rounds with the instruments whose metrics are open so far, in at most this many launches of each
+    /// command.
+    pub(super) fn attach_again(&mut self, rounds: Range<u32>, launches: u32) -> Result<(), Stop> {
         let instruments = self.weigher.counting_launches();
         let open = self.open(Pass::Counting);
         let open: HashSet<u32> =
             open.iter().flat_map(|(_, blocks)| blocks).map(|block| block % instruments).collect();
-        self.attach(rounds, |instrument| open.contains(instrument))
+        let affordable = launches / open.len().max(1) as u32;
+        let end = rounds.end.min(rounds.start.saturating_add(affordable));
+        self.attach(rounds.start..end, |instrument| open.contains(instrument))
     }
 
     /// Returns the time to reserve for the counting pass.

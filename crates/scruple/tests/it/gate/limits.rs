@@ -36,3 +36,17 @@ fn a_change_that_returns_below_a_limit_passes() {
     assert_eq!(gate("malloc.bytes<4.5kB"), (0, false));
     assert_eq!(gate("old:malloc.bytes<4.5kB"), (1, true));
 }
+
+#[test]
+fn launches_that_are_given_go_to_what_decides() {
+    let place = Place::new();
+    place.script(&[("old", bytes(arm(1.0, 1), 1000.0)), ("new", bytes(arm(1.0, 2), 2000.0))]);
+    let given = |launches: &str, deciding: &str| {
+        let all = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
+        place.run([&all[..], &["-r", launches, "--gate", deciding, "true", "true new"]].concat())
+    };
+    let answer = given("6", "malloc");
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let answer = given("6", "malloc,time.cpu");
+    assert!(answer.stdout.contains("1 reading is too few"), "{}", answer.exchange());
+}
