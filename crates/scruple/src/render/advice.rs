@@ -13,6 +13,10 @@ const TOO_MANY: usize = 100_000;
 /// A number of further turns, each of a second or more, that nobody waits for.
 const TOO_MANY_TURNS: usize = 1000;
 
+/// How many times as many blocks as were measured can be foretold. Beyond that, readings often have several levels, and
+/// intervals of their medians do not become narrower as fast as those of one level.
+const FORESEEN: usize = 100;
+
 /// Says what to do if the verdict is can't tell.
 pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
     let few = matches!(super::declared(key).pass, Pass::Memory | Pass::Counting);
@@ -20,6 +24,9 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
         return "; no more launches are made for it".to_owned();
     }
     let more = comparison.more_blocks;
+    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
+    let (block, too_many) = if of_load { ("turn", TOO_MANY_TURNS) } else { ("block", TOO_MANY) };
+    let is_foreseen = more < too_many && more / FORESEEN <= comparison.evidence.readings();
     let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
         return "; more nodes may decide".to_owned();
@@ -29,21 +36,19 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     // An option of Scruple does not make another tool measure more.
     if let Some(tool) = &report.run.provenance.tool {
         return match more {
-            more if least || more == 0 => String::new(),
-            more if more < TOO_MANY => format!("; about {} more by {tool} would tell", grouped(more as f64)),
+            _ if least || more == 0 => String::new(),
+            _ if is_foreseen => format!("; about {} more by {tool} would tell", grouped(more as f64)),
             _ => "; no reasonable number of readings would tell".to_owned(),
         };
     }
     if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
         return format!("; --processes {need} may decide");
     }
-    let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
-    let (block, too_many) = if of_load { ("turn", TOO_MANY_TURNS) } else { ("block", TOO_MANY) };
     match more {
         0 => String::new(),
         // How many turns a load has that is too short for an interval, its scenario may decide.
         _ if of_load && least => String::new(),
-        _ if more < too_many => {
+        _ if is_foreseen => {
             let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),

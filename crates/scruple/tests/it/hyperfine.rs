@@ -192,3 +192,21 @@ fn results_are_written_in_the_shape_that_its_scripts_read() {
     run(&place, &["-r", "6", "--export", "hyperfine:same.json", "true"]);
     assert!(place.read("same.json").contains("\"results\""));
 }
+
+#[test]
+fn readings_of_two_levels_do_not_foretell_how_many_more_would_tell() {
+    let place = Place::new();
+    let command = |name: &str, times: [f64; 2]| {
+        let times: Vec<f64> = (0..20).map(|at| times[usize::from(at % 3 == 0)]).collect();
+        serde_json::json!({ "command": name, "times": times })
+    };
+    let results = [command("old", [0.0100, 0.0160]), command("new", [0.0162, 0.0099])];
+    place.write("two.json", serde_json::json!({ "results": results }).to_string());
+    assert_eq!(place.run(["store", "import", "two.json"]).code, 0);
+    let shown = place.run(["show", "last"]);
+    assert!(
+        shown.unwrapped().contains("no reasonable number of readings would tell"),
+        "{}",
+        shown.exchange()
+    );
+}
