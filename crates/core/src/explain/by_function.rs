@@ -1,5 +1,6 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
+use super::collector::is_collector;
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
@@ -8,7 +9,6 @@ use super::names::is_cold_part;
 use super::{CodeComparison, Count, Tree, by_edges, group, nameless};
 use crate::sorting::{self, SortedMap};
 use serde::Serialize;
-use std::cell::LazyCell;
 use std::collections::HashMap;
 
 /// An explanation of why two programs differ in a count.
@@ -140,13 +140,24 @@ impl Explanation {
         (is_whole && !self.is_within_spread()).then(|| row.delta / delta)
     }
 
+    /// Returns the explanation without rows that are a consequence of others.
+    pub fn without_consequences(&self) -> Explanation {
+        let is_consequence = |row: &&FunctionDifference| row.is_consequence();
+        let less: f64 = self.rows.iter().filter(is_consequence).map(|row| row.delta).sum();
+        let rows = self.rows.iter().filter(|row| !row.is_consequence()).cloned().collect();
+        Explanation { totals: (self.totals.0, self.totals.1 - less), rows, ..*self }
+    }
+
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose
-    /// difference may be chance last. Within each group the largest difference is first.
+    /// difference may be chance last. Within each group the largest difference is first. A consequence follows another
+    /// row, if one matters.
     pub fn rank(&mut self) {
-        let least = SHARE * self.gross();
-        let is_first = |row: &FunctionDifference| {
-            row.same_code != Some(true) && row.delta.abs() >= least && !row.is_within_spread()
+        let others = self.rows.iter().filter(|row| !row.is_consequence());
+        let least = SHARE * others.map(|row| row.delta.abs()).sum::<f64>();
+        let matters = |row: &FunctionDifference| {
+            !row.is_consequence() && row.delta.abs() >= least && !row.is_within_spread()
         };
+        let is_first = |row: &FunctionDifference| row.same_code != Some(true) && matters(row);
         sorting::by(&mut self.rows, |a, b| {
             is_first(b)
                 .cmp(&is_first(a))
@@ -154,6 +165,9 @@ impl Explanation {
                 .then(b.delta.abs().total_cmp(&a.delta.abs()))
                 .then_with(|| (&a.module, &a.name).cmp(&(&b.module, &b.name)))
         });
+        if let Some(origin) = self.rows.iter().position(matters) {
+            self.rows[..=origin].rotate_right(1);
+        }
     }
 }
 
@@ -209,6 +223,12 @@ impl FunctionDifference {
     /// Whether the difference may be variation from launch to launch.
     pub fn is_within_spread(&self) -> bool {
         self.spread > 0.0 && self.delta.abs() <= self.spread
+    }
+
+    /// Whether the difference follows from what the program allocates and keeps in use: it is the work of a collector
+    /// whose code is not known to differ.
+    pub fn is_consequence(&self) -> bool {
+        is_collector(&self.module, &self.name) && self.same_code != Some(false)
     }
 }
 
@@ -276,11 +296,10 @@ pub fn explain(
         let in_both = !keys[*key].first.is_empty() && !keys[*key].second.is_empty();
         in_both && compared(*key) == Some(false)
     };
-    let inside_changed = LazyCell::new(|| inside.parts.iter().any(changed));
     let mut known: HashMap<usize, Option<bool>> = HashMap::new();
     let mut same = |key: usize| {
         *known.entry(key).or_insert_with(|| match compared(key) {
-            Some(true) if inside.entries.contains(&key) && *inside_changed => Some(false),
+            Some(true) if inside.parts(key).any(changed) => Some(false),
             same => same,
         })
     };

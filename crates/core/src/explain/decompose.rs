@@ -10,6 +10,7 @@
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
 use super::Count;
+use super::collector::is_collector;
 use super::matching::Key;
 use super::merged::{ContextSums, MergedNode};
 use crate::sorting;
@@ -68,6 +69,7 @@ pub fn decompose(
     // For each context that both trees have with all its callers: how many times as much it would cost in the second
     // tree if nothing in it had changed, and what is known about its callers.
     let mut open: Vec<Option<(f64, Path)>> = Vec::with_capacity(nodes.len());
+    let collectors: Vec<bool> = keys.iter().map(|key| is_collector(&key.module, &key.name)).collect();
     for (at, node) in nodes.iter().enumerate() {
         let key = node.key;
         if at == 0 {
@@ -84,14 +86,15 @@ pub fn decompose(
         };
         let caller = &nodes[node.parent];
         // A trampoline only passes control on between functions that jump to each other, so the callee owns the part.
-        let of_call = match keys[caller.key].trampoline {
-            true => (key, same(key)),
-            false => above.owner(caller.key),
+        let (site, of_call) = match () {
+            () if collectors[key] => (key, (key, same(key))),
+            () if keys[caller.key].trampoline => (caller.key, (key, same(key))),
+            () => (caller.key, above.owner(caller.key)),
         };
         open.push(match node.sides {
             [Some(old), Some(new)] => {
                 let ratio = ratio(caller, of_caller, (&old, &new), count);
-                add(caller.key, of_call, PieceKind::Calls(key), old.inclusive * (ratio - of_caller));
+                add(site, of_call, PieceKind::Calls(key), old.inclusive * (ratio - of_caller));
                 let mut path = above;
                 // A recursive function is mostly called by what it calls.
                 for at in cycle(nodes, at) {
@@ -103,11 +106,11 @@ pub fn decompose(
                 Some((ratio, path))
             }
             [None, Some(new)] => {
-                add(caller.key, of_call, PieceKind::New(key), new.inclusive);
+                add(site, of_call, PieceKind::New(key), new.inclusive);
                 None
             }
             [Some(old), None] => {
-                add(caller.key, of_call, PieceKind::Gone(key), -old.inclusive * of_caller);
+                add(site, of_call, PieceKind::Gone(key), -old.inclusive * of_caller);
                 None
             }
             [None, None] => None,

@@ -1,8 +1,9 @@
 //! A call tree whose functions are matched with those of another one.
 
-use super::Tree;
-use super::allocator::whole_contexts;
-use std::collections::BTreeSet;
+use super::allocator::{C_LIBRARY, is_entry_of_allocator};
+use super::collector::is_collector;
+use super::{Context, Function, Tree};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A tree whose functions have keys, which are the same for functions that are compared with each other.
 pub struct KeyedTree<'a> {
@@ -12,12 +13,15 @@ pub struct KeyedTree<'a> {
     pub keys: &'a [usize],
     /// The context of which each context is a part; see [`whole_contexts`].
     pub whole: Vec<usize>,
+    collectors: Vec<bool>,
 }
 
 impl<'a> KeyedTree<'a> {
     /// The tree with these keys of its functions.
     pub fn of(tree: &'a Tree, keys: &'a [usize]) -> KeyedTree<'a> {
-        KeyedTree { tree, keys, whole: whole_contexts(tree) }
+        let collectors: Vec<bool> =
+            tree.functions.iter().map(|function| is_collector(&function.module, &function.name)).collect();
+        KeyedTree { tree, keys, whole: whole_contexts(tree, &collectors), collectors }
     }
 
     /// The key of the function for which a context counts.
@@ -29,27 +33,53 @@ impl<'a> KeyedTree<'a> {
     pub fn is_whole(&self, context: usize) -> bool {
         self.whole[context] == context
     }
+
+    /// The context above one, if its caller is one: what calls a collector does not decide how often it runs.
+    pub fn caller(&self, context: usize) -> Option<usize> {
+        let Context { parent, function, .. } = self.tree.contexts[context];
+        parent.filter(|_| !self.collectors[function])
+    }
 }
 
-/// What is inside of the C library's allocator in two trees, by key.
-#[derive(Default)]
-pub struct Inside {
-    /// The functions through which programs allocate and free.
-    pub entries: BTreeSet<usize>,
-    /// The functions whose cost is a part of these. If the code of one differs, so does that of the entries.
-    pub parts: BTreeSet<usize>,
+/// Returns for each context the context of which it is a part: itself, unless it is inside of the C library's allocator or
+/// of a collector.
+fn whole_contexts(tree: &Tree, collectors: &[bool]) -> Vec<usize> {
+    let of_library: Vec<bool> = tree.functions.iter().map(|function| function.module == C_LIBRARY).collect();
+    let is_entry = |function: &Function| {
+        function.module == C_LIBRARY && function.names().any(|name| is_entry_of_allocator(name))
+    };
+    let entries: Vec<bool> = tree.functions.iter().map(is_entry).collect();
+    let mut whole: Vec<usize> = Vec::with_capacity(tree.contexts.len());
+    for (at, context) in tree.contexts.iter().enumerate() {
+        let above = context.parent.map(|parent| whole[parent]);
+        let has_inside = |above: &usize| {
+            let function = tree.contexts[*above].function;
+            collectors[function] || of_library[context.function] && entries[function]
+        };
+        whole.push(above.filter(has_inside).unwrap_or(at));
+    }
+    whole
 }
+
+/// What is inside of others in two trees, by key: the functions whose cost is a part of each. If the code of one of them
+/// differs, so does that of the function that it is a part of.
+pub struct Inside(BTreeMap<usize, BTreeSet<usize>>);
 
 impl Inside {
     /// Collects the keys of both trees.
     pub fn of(trees: &[KeyedTree; 2]) -> Inside {
-        let mut inside = Inside::default();
+        let mut inside: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for keyed in trees {
             for at in (0..keyed.whole.len()).filter(|at| !keyed.is_whole(*at)) {
-                inside.entries.insert(keyed.key(at));
-                inside.parts.insert(keyed.keys[keyed.tree.contexts[at].function]);
+                let part = keyed.keys[keyed.tree.contexts[at].function];
+                inside.entry(keyed.key(at)).or_default().insert(part);
             }
         }
-        inside
+        Inside(inside)
+    }
+
+    /// The parts of a function.
+    pub fn parts(&self, key: usize) -> impl Iterator<Item = &usize> {
+        self.0.get(&key).into_iter().flatten()
     }
 }

@@ -65,7 +65,7 @@ pub fn merged(trees: &[KeyedTree; 2], count: Count) -> Vec<MergedNode> {
             }
             let key = keyed.key(index);
             // A merged tree has a single root, so other contexts without a parent go below it.
-            let parent = context.parent.map_or(0, |parent| place[parent] as usize);
+            let parent = keyed.caller(index).map_or(0, |parent| place[parent] as usize);
             let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key, by_call) };
             let at = above.unwrap_or_else(|| {
                 let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;

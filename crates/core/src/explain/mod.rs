@@ -8,6 +8,7 @@
 mod allocator;
 mod by_edges;
 mod by_function;
+mod collector;
 mod context_differences;
 mod decompose;
 mod keyed_tree;

@@ -3,7 +3,7 @@ use crate::explain::{
 };
 
 /// A tree of lines: the context of the caller, the function and its file, calls, and own instructions.
-fn tree(lines: &[(usize, &str, &str, u64, u64)]) -> Tree {
+pub fn tree(lines: &[(usize, &str, &str, u64, u64)]) -> Tree {
     let mut tree = Tree { folds_by_call: true, ..Tree::default() };
     for (at, (parent, name, module, calls, own)) in lines.iter().enumerate() {
         let (name, module) = ((*name).to_owned(), (*module).to_owned());
@@ -16,7 +16,7 @@ fn tree(lines: &[(usize, &str, &str, u64, u64)]) -> Tree {
 }
 
 /// Explains two trees in which the code of `changed` differs.
-fn explained(first: &Tree, second: &Tree, changed: &str) -> Explanation {
+pub fn explained(first: &Tree, second: &Tree, changed: &str) -> Explanation {
     let same = |old: &[usize], _: &[usize]| Some(old.iter().all(|one| first.functions[*one].name != changed));
     let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
     let matched = Matched::of(first, second, &code);

@@ -1,6 +1,6 @@
 //! Writes the clauses of the sentence about the origin of a difference.
 
-use super::words::{CAUSE, count, function, signed};
+use super::words::{CAUSE, PART, count, first, function, signed};
 use crate::explain::findings::Findings;
 use scruple_core::explain::{ComparedProgram, Count, Explanation, FunctionDifference};
 use scruple_core::sorting;
@@ -36,6 +36,39 @@ pub(super) fn frees_less(found: &Findings, explanation: &Explanation) -> Option<
         format!(" ({less} in {name}; {})", about_code(row))
     });
     Some(format!("B requests about as much, and frees {} fewer blocks{place}", count(-frees.delta())))
+}
+
+/// Writes the sentence about the work of a collector, if it is a considerable part of the difference and `row`, which
+/// stands first, is not of a collector: what it follows from, and which function allocates.
+pub(super) fn collected(
+    found: &Findings,
+    explanation: &Explanation,
+    row: &FunctionDifference,
+) -> Option<String> {
+    let (delta, gross) = (explanation.delta(), explanation.gross());
+    let most = found.shown_rows(explanation).find(|row| row.is_consequence())?;
+    let sum: f64 = explanation.rows.iter().filter(|row| row.is_consequence()).map(|row| row.delta).sum();
+    if row.is_consequence() || sum.abs() < PART * gross {
+        return None;
+    }
+    let part = sum / delta;
+    let how_much = match (0.0..=1.0).contains(&part) {
+        true => format!("{} of the difference", share(part)),
+        false => signed(sum),
+    };
+    let runs = first(most).map_or(String::new(), |clause| format!(": {clause}"));
+    let bytes = found.explanations.iter().find(|one| one.count == Count::Bytes);
+    let allocates = bytes.and_then(|bytes| {
+        let row = found.shown_rows(bytes).next()?;
+        let part =
+            bytes.share_of(row).filter(|part| (CAUSE..=1.0).contains(part) && row.delta * sum > 0.0)?;
+        Some(format!("; {} of the difference in bytes allocated is of {}", share(part), function(row)))
+    });
+    Some(format!(
+        " Garbage collection ({how_much}; {}{runs}) follows from what the program allocates and keeps in use{}.",
+        function(most),
+        allocates.unwrap_or_default()
+    ))
 }
 
 /// Begins the sentence about a difference that no single function explains: over how many functions it is spread.

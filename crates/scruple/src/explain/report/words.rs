@@ -1,6 +1,8 @@
 //! Writes the sentences: what differs, where the difference originates, and how certain that is.
 
-use super::clauses::{about_code, frees_less, other_possible_causes, shows_elsewhere, spread_over};
+use super::clauses::{
+    about_code, collected, frees_less, other_possible_causes, shows_elsewhere, spread_over,
+};
 use super::short_names::short;
 use crate::explain::closures::ClosureDifference;
 use crate::explain::findings::Findings;
@@ -12,7 +14,7 @@ use scruple_core::unit::{Unit, change, exact, quantity, share, times};
 
 /// The shares of the difference from which a function is called the cause, or a part of the cause.
 pub(super) const CAUSE: f64 = 0.5;
-const PART: f64 = 0.2;
+pub(super) const PART: f64 = 0.2;
 
 /// The ratio of a row to the whole, or of a part of a row to the row, from which others must make up for it.
 const FAR_MORE: f64 = 1.5;
@@ -144,7 +146,6 @@ fn executes(found: &Findings, explanation: &Explanation) -> bool {
 
 /// Writes the origin of a difference in one sentence. Returns `None` if there is nothing to explain.
 pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
-    let delta = explanation.delta();
     let Some(row) = found.shown_rows(explanation).next() else {
         let differs = explanation.rows.iter().any(|row| row.delta.abs() >= 0.5);
         return differs.then(|| nothing(found, explanation));
@@ -152,14 +153,21 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     if explanation.is_within_spread() && row.same_code != Some(false) {
         return None;
     }
+    let collected = collected(found, explanation, row);
+    let rest = match collected {
+        Some(_) => &explanation.without_consequences(),
+        None => explanation,
+    };
+    let delta = rest.delta();
     let part = row.delta / delta;
     let is_part = delta.round() != 0.0 && (0.0..=FAR_MORE).contains(&part);
-    let cancels = !is_part && explanation.gross() > CANCELS * delta.abs();
+    let cancels = !is_part && rest.gross() > CANCELS * delta.abs();
+    let without = if collected.is_some() { " without garbage collection" } else { "" };
     let how_much = match is_part && !explanation.is_within_spread() {
-        true => format!("{} of the difference", share(part)),
+        true => format!("{} of the difference{without}", share(part)),
         false => signed(row.delta),
     };
-    let elsewhere = shows_elsewhere(found, explanation, row);
+    let elsewhere = shows_elsewhere(found, rest, row);
     let surely = match elsewhere.as_deref() {
         None if row.same_code == Some(true) && found.other_causes.none() && found.originates_in_script() => {
             "The interpreter’s code is the same, so the script or its input must differ; it shows first in"
@@ -179,7 +187,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         None if cancels => "Increases and decreases of functions cancel out for the most part; first is",
         None if part >= CAUSE => "It comes from",
         None if part >= PART => "A part of it comes from",
-        None => &spread_over(found, explanation),
+        None => &spread_over(found, rest),
     };
     let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
     let code = match found.same_source(explanation) {
@@ -205,7 +213,8 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
             function(row)
         ));
     }
-    Some(format!("{surely} {}{clause} ({how_much}); {code}{besides}{hunk}.", function(row)))
+    let collected = collected.unwrap_or_default();
+    Some(format!("{surely} {}{clause} ({how_much}); {code}{besides}{hunk}.{collected}", function(row)))
 }
 
 /// Says that no function differs certainly.
