@@ -133,7 +133,7 @@ pub(super) fn parse(file: &[u8], mode: LiveBytes, unit: u32) -> Result<Totals, H
 fn tree_peak(file: &[u8], totals: &Totals, mut slots: Vec<u64>) -> Option<TreePeak> {
     let (settled, at_once, turned_away) = (long(file, 32) as i64, word(file, 44), word(file, 48));
     let (_, largest) = totals.largest_peak()?;
-    if totals.refused > 0 || turned_away > 0 {
+    if turned_away > 0 {
         return None;
     }
     // Each thread that ran at the time of the peak may have had an unsettled batch.

@@ -89,20 +89,24 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
     };
     let counts = totals.counts();
     let live = counts.live.map(|live| live.bytes as f64);
-    let peak = totals.largest_peak().map(|(_, live)| live);
+    let peak = |key: &str| match totals.largest_peak() {
+        Some((_, live)) => found(key, live.peak as f64, live.peak_error),
+        None if live.is_some() => unknown_peak(key, totals),
+        None => None,
+    };
     let figures = match totals.mode {
         LiveBytes::Requested => vec![
             live.and_then(|bytes| found("malloc.requested_live", bytes, 0)),
-            peak.and_then(|live| found("malloc.requested_peak", live.peak as f64, live.peak_error)),
+            peak("malloc.requested_peak"),
         ],
         LiveBytes::Off | LiveBytes::Usable => vec![
             found("malloc.count", counts.allocations as f64, 0),
             found("malloc.bytes", counts.bytes as f64, 0),
             found("malloc.frees", counts.frees as f64, 0),
             live.and_then(|bytes| found("malloc.live", bytes, 0)),
-            peak.and_then(|live| found("malloc.peak", live.peak as f64, live.peak_error)),
+            peak("malloc.peak"),
             totals.tree.map_or_else(
-                || Some(Reading::absent(metric("malloc.tree_peak")?, CROWDED)),
+                || unknown_peak("malloc.tree_peak", totals),
                 |tree| found("malloc.tree_peak", tree.peak as f64, tree.error),
             ),
         ],
@@ -110,8 +114,20 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
     figures.into_iter().flatten().collect()
 }
 
-/// The reason why there is no peak of the process tree.
-const CROWDED: &str = "more processes ran at once than the counter has room for";
+/// The absence of a peak, with its reason.
+fn unknown_peak(key: &str, totals: &Totals) -> Option<Reading> {
+    let why = match totals.refused {
+        0 => "more processes ran at once than the counter has room for".to_owned(),
+        1 => "a process or thread had no record of its own; the counter's file had no room for it, or it could not \
+              open the file, for example as another user"
+            .to_owned(),
+        refused => format!(
+            "{refused} processes or threads had no records of their own; the counter's file had no room for them, or \
+             they could not open the file, for example as another user"
+        ),
+    };
+    Some(Reading::absent(metric(key)?, why))
+}
 
 fn absent(keys: &[&str], why: &str) -> Vec<Reading> {
     keys.iter().filter_map(|key| metric(key)).map(|metric| Reading::absent(metric, why)).collect()

@@ -143,8 +143,12 @@ impl Totals {
         sum
     }
 
-    /// The process with the highest peak. Its peak is a lower bound for the tree.
+    /// The process with the highest peak. Its peak is a lower bound for the tree. `None` if a process or thread had no
+    /// record, because its peak may have been the highest.
     pub fn largest_peak(&self) -> Option<(&Process, LiveMemory)> {
+        if self.refused > 0 {
+            return None;
+        }
         let peaks = self.processes.iter().filter_map(|process| Some((process, process.counts.live?)));
         peaks.max_by_key(|(_, live)| live.peak)
     }

@@ -41,6 +41,20 @@ fn posix_spawn_is_seen_too() {
 }
 
 #[test]
+fn a_child_that_cannot_make_a_record_leaves_no_peak_and_names_what_it_starts() {
+    let workshop = Workshop::new();
+    let program = workshop.c("without_record.c", &[]);
+    let alone = workshop.count(LiveBytes::Usable, &mut Command::new(&program)).totals;
+    assert_eq!((alone.refused, alone.counts().allocations, alone.counts().bytes), (1, 2, 1_001_000));
+    assert!(alone.is_complete());
+    assert!(alone.largest_peak().is_none() && alone.tree.is_none(), "the child's peak was not recorded");
+    let still = workshop.c("nothing.c", &["-static"]);
+    let starts = workshop.count(LiveBytes::Usable, Command::new(&program).arg(&still)).totals;
+    let [unseen] = starts.unseen.as_slice() else { panic!("{starts:?}") };
+    assert_eq!(unseen.path, still.to_str().unwrap());
+}
+
+#[test]
 fn a_malloc_of_the_programs_own_is_noticed_at_run_time() {
     let workshop = Workshop::new();
     let totals = workshop.count_plain(LiveBytes::Off, &workshop.c("own_malloc.c", &["-fno-builtin"]));

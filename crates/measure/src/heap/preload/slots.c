@@ -181,8 +181,14 @@ static void begin_forked(void) {
     for (uint32_t i = 0; i < count; i++) old[i] = units[i];
     fork_live = -1;
     if (header) start_process(ORIGIN_FORK, inherited, parent);
-    for (uint32_t i = 0; i < count; i++)
-        if (old[i]) system_unmap(old[i], header->unit);
+    if (process) {
+        for (uint32_t i = 0; i < count; i++)
+            if (old[i]) system_unmap(old[i], header->unit);
+    } else {
+        /* Without a record of its own, it still announces the programs that it starts in its parent's units. */
+        for (uint32_t i = 0; i < count; i++) units[i] = old[i];
+        unit_count = count;
+    }
     new_epoch();
 }
 
@@ -262,10 +268,11 @@ static struct slot *abandoned_slot(int32_t owner) {
 }
 
 struct slot *claim_slot(int32_t owner) {
-    if (!process) return NULL;
     uint32_t count = __atomic_load_n(&unit_count, __ATOMIC_ACQUIRE);
+    if (count == 0 || (!process && owner != OWNER_NOTE)) return NULL;
     uint8_t *last = units[count - 1];
     struct slot *slot = last ? unused_slot(last, owner) : NULL;
+    if (!process) return slot;
     if (!slot && owner != OWNER_NOTE) slot = abandoned_slot(owner); /* it holds sums, so a note must not overwrite it */
     if (slot || count == UNITS) return slot;
     uint32_t index;
