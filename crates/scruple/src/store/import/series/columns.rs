@@ -36,7 +36,17 @@ pub fn recognises(text: &str) -> bool {
     let first = text.lines().next().unwrap_or("");
     let head: Vec<String> =
         first.split(delimiter(text)).map(|name| name.trim_matches('"').to_owned()).collect();
-    head.len() > 1 && (position(&head, COMMIT).is_some() || position(&head, TIME).is_some())
+    head.len() > 1 && head.iter().any(|name| names_version(name))
+}
+
+/// Whether a column of this name holds commits or times.
+pub(super) fn names_version(name: &str) -> bool {
+    COMMIT.iter().chain(TIME).any(|known| name.trim().eq_ignore_ascii_case(known))
+}
+
+/// Whether a cell holds a value.
+pub(super) fn is_number(cell: &str) -> bool {
+    cell.trim().parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// Reads a table of CSV.
@@ -70,7 +80,6 @@ pub(super) fn values(table: &TextTable, name: &str) -> Result<Values, ImportErro
         Some(number) => vec![number],
         None => (0..head.len()).filter(|column| !named.contains(&Some(*column))).collect(),
     };
-    let is_number = |text: &str| text.trim().parse::<f64>().is_ok_and(f64::is_finite);
     for column in columns {
         let cells =
             || table.rows.iter().filter_map(move |(place, row)| Some((place, row, row.get(column)?.trim())));

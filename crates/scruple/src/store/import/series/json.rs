@@ -2,22 +2,36 @@
 //! columns.
 
 use super::Values;
-use super::columns::{TextTable, values};
+use super::columns::{self, TextTable, values};
 use crate::store::import::ImportError;
 use serde_json::Value;
 
 type Object = serde_json::Map<String, Value>;
 
-/// Whether a text looks like such objects.
+/// Whether a text looks like such objects: the first one names a commit or a time, and holds a number.
 pub fn recognises(text: &str) -> bool {
-    let begins = text.starts_with("[{")
-        || text.starts_with('{')
-        || text.trim_start_matches(['[', ' ', '\n', '\r', '\t']).starts_with('{');
-    begins
-        && text.contains("\"value\"")
-        && ["\"commit\"", "\"time\"", "\"timestamp\"", "\"date\"", "\"version\"", "\"revision\""]
-            .iter()
-            .any(|key| text.contains(key))
+    let objects = text.trim_start_matches(['[', ' ', '\n', '\r', '\t']);
+    match serde_json::Deserializer::from_str(objects).into_iter::<Object>().next() {
+        Some(Ok(first)) => {
+            let (versions, others): (Vec<_>, Vec<_>) =
+                first.iter().partition(|(key, _)| columns::names_version(key));
+            !versions.is_empty() && others.iter().any(|(_, value)| columns::is_number(&cell(Some(value))))
+        }
+        // A text that was cut is to be called that.
+        Some(Err(error)) if error.is_eof() => {
+            ["\"commit\"", "\"time\""].iter().any(|key| text.contains(key)) && text.contains("\"value\"")
+        }
+        _ => false,
+    }
+}
+
+/// The text of a value, as a cell of a table.
+fn cell(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
 }
 
 /// Reads the objects.
@@ -32,11 +46,6 @@ pub fn read(text: &str, name: &str) -> Result<Values, ImportError> {
             head.push(key.clone());
         }
     }
-    let cell = |value: Option<&Value>| match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
-        Some(other) => other.to_string(),
-    };
     let row = |(place, object): (usize, &Object)| {
         (format!("object {}", place + 1), head.iter().map(|key| cell(object.get(key))).collect())
     };
@@ -56,5 +65,10 @@ mod tests {
         assert!(recognises(array) && recognises(lines));
         assert_eq!(read(array), read(lines));
         assert_eq!(read(array)[1].number, -2.5e6);
+        let metrics = "[{\"commit\": \"a\", \"latency (ms)\": \"1.5\", \"branch\": \"main\"}]";
+        assert!(recognises(metrics));
+        assert_eq!(read(metrics)[0].number, 1.5e6);
+        assert!(recognises(&array[..30]), "cut");
+        assert!(!recognises("{\"name\": \"a package\", \"version\": 2}"), "the version is no value");
     }
 }

@@ -122,7 +122,8 @@ pub fn history(
 ) -> Result<StoredHistory, ImportError> {
     let Values { values, left_out } = values;
     if values.is_empty() {
-        return Err(ImportError::at("the whole text", "it has no values"));
+        let why = left_out.into_keys().map(|why| format!(": {why}")).collect::<String>();
+        return Err(ImportError::at("the whole text", format!("it has no values{why}")));
     }
     let mut versions: Vec<(String, Option<i64>)> = Vec::new();
     let mut places: SortedMap<&str, usize> = SortedMap::new();
@@ -276,6 +277,13 @@ mod tests {
         assert_eq!(in_base_unit(2.0, "MiB"), (2.0 * 1024.0 * 1024.0, Unit::Bytes));
         assert_eq!(in_base_unit(3.0, "ops/s"), (3.0, Unit::Other("ops/s".into())));
         assert_eq!(in_base_unit(3.0, ""), (3.0, Unit::Count));
+    }
+
+    #[test]
+    fn where_nothing_is_a_number_the_columns_are_named() {
+        let values = columns::read("commit;latency (ms)\na;1,5\n", "own").expect("a table");
+        let error = history("own", "a series", values, None).map(|_| ()).expect_err("no values").to_string();
+        assert!(error.contains("no values: the column ‘latency (ms)’ holds no numbers"), "{error}");
     }
 
     #[test]
