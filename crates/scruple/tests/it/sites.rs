@@ -332,3 +332,22 @@ fn the_heap_of_a_runtime_is_named_also_if_another_program_executes_it() {
         assert!(text.contains(message), "{}", answer.exchange());
     }
 }
+
+#[test]
+fn what_a_forked_process_had_from_its_parent_is_named_beside_its_sampled_sites() {
+    let place = Place::new();
+    let program = "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nvoid *volatile kept;\n\
+                   int main(void) {\n kept = malloc(3000);\n\
+                   if (fork() == 0) { kept = malloc(500); _exit(0); }\n wait(NULL);\n}\n";
+    place.write("forks.c", program);
+    let compiled =
+        Command::new("cc").args(["-g", "-o", "forks", "forks.c"]).current_dir(place.path()).status();
+    assert!(compiled.expect("a compiler").success());
+    let words = ["--sites=sampled", "--sample-every=1", "--", "./forks"];
+    let text = memory(&place, &words).stdout;
+    let said = "The sites of 3.00 kB, which the process had from its parent, are not known.";
+    assert!(text.contains(said), "{text}");
+    let page = memory(&place, &[&["--json"], &words[..]].concat()).json();
+    assert_eq!(at(&page, "/processes/0/at_peak/bytes"), &json!(3500), "{page:#}");
+    assert_eq!(at(&page, "/processes/0/inherited/bytes"), &json!(3000), "{page:#}");
+}

@@ -307,7 +307,12 @@ pub fn remarks(found: &CommandSites) -> Vec<String> {
     };
     let unseen = found.processes.iter().flat_map(|sites| &sites.unseen);
     let unseen = unseen.map(|what| format!("Not seen: {}.", plain(what)));
-    [how].into_iter().chain(found.remarks.iter().cloned()).chain(unseen).collect()
+    // Records of samples are those of one process, so blocks of its parent have no site.
+    let inherited = found.processes.first().map(|sites| sites.inherited).filter(|blocks| blocks.blocks == 0);
+    let inherited = inherited.filter(|blocks| blocks.bytes > 0).map(|blocks| {
+        format!("The sites of {}, which the process had from its parent, are not known.", bytes(blocks.bytes))
+    });
+    [how].into_iter().chain(inherited).chain(found.remarks.iter().cloned()).chain(unseen).collect()
 }
 
 /// Draws the bytes at the peak by calling context as a flame graph.

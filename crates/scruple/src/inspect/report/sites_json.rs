@@ -99,7 +99,7 @@ pub fn text(found: &CommandSites) -> String {
         pid: sites.process,
         command: &sites.words,
         total: sites.total,
-        inherited: Some(sites.inherited).filter(|blocks| blocks.blocks > 0),
+        inherited: Some(sites.inherited).filter(|blocks| blocks.blocks > 0 || blocks.bytes > 0),
         course: CourseEntry {
             unit: match sites.course.unit {
                 CourseUnit::Instructions => "instructions",
