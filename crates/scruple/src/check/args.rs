@@ -125,9 +125,6 @@ pub struct RevisionArgs {
     /// The command is a bench program, whose cases are weighed.
     #[arg(long, requires = "command")]
     pub bench: bool,
-    /// How versions are built.
-    #[command(flatten)]
-    pub build: BuildArgs,
     /// The gate.
     #[command(flatten)]
     pub gate: GateArgs,
@@ -146,6 +143,9 @@ pub struct RevisionArgs {
     /// The seed of every random choice; it is printed with each result.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
+    /// How versions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// Where results are written.
     #[command(flatten)]
     pub results: ResultArgs,

@@ -34,9 +34,6 @@ pub struct CompareArgs {
     /// Name the command, or pick one of scruple.toml.
     #[arg(short = 'n', long = "name", alias = "command-name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// How revisions are built.
-    #[command(flatten)]
-    pub build: BuildArgs,
     /// Launch each command of either revision this many times, in all passes together; see `scruple run --help`.
     #[arg(short, long, value_name = "N")]
     pub runs: Option<u32>,
@@ -58,6 +55,9 @@ pub struct CompareArgs {
     /// Exit with code 1 when a metric exceeds this, and with 3 when the readings cannot tell.
     #[arg(long, value_name = "LIMIT")]
     pub limit: Vec<String>,
+    /// How revisions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// Where results go.
     #[command(flatten)]
     pub results: ResultArgs,

@@ -88,12 +88,6 @@ pub struct TakeArgs {
     /// The command is a bench program, whose cases are weighed.
     #[arg(long, requires = "command", hide_short_help = true)]
     pub bench: bool,
-    /// Which commits.
-    #[command(flatten)]
-    pub select: SelectArgs,
-    /// How versions are built.
-    #[command(flatten)]
-    pub build: BuildArgs,
     /// Try again to build and weigh the versions that failed before.
     #[arg(long, hide_short_help = true)]
     pub retry: bool,
@@ -103,6 +97,12 @@ pub struct TakeArgs {
     /// Say for each change which code causes it (see `scruple explain`).
     #[arg(long, hide_short_help = true)]
     pub explain: bool,
+    /// Which commits.
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// How versions are built.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// How long and how often to measure.
     #[command(flatten)]
     pub effort: EffortArgs,

@@ -91,3 +91,27 @@ pub fn recipe(args: &BuildArgs, base: Recipe, config: &Config) -> Result<Recipe,
     substitute_here(&mut recipe, config)?;
     Ok(recipe)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::description;
+    use clap::Command;
+
+    /// A flattened group of options lends its heading to the fields after it.
+    #[test]
+    fn only_options_of_a_build_stand_under_its_heading() {
+        fn check(command: &Command, building: &[String]) {
+            for argument in command.get_arguments() {
+                let stray = argument.get_help_heading() == Some("Building")
+                    && !building.contains(&argument.get_id().to_string());
+                assert!(!stray, "{} of {}", argument.get_id(), command.get_name());
+            }
+            command.get_subcommands().for_each(|part| check(part, building));
+        }
+        let own = BuildArgs::augment_args(Command::new("build"));
+        let building: Vec<String> =
+            own.get_arguments().map(|argument| argument.get_id().to_string()).collect();
+        check(&description(), &building);
+    }
+}
