@@ -8,6 +8,14 @@
 #   GATE_SCRUPLE   the program; or GATE_ACTION, a clone of Scruple that is built into GATE_BUILT
 set -uo pipefail
 
+case ${GATE_FAIL_ON:-exceeded} in
+exceeded | unknown | never) ;;
+*)
+    echo "fail-on is ‘$GATE_FAIL_ON’: it may be exceeded, unknown or never" >&2
+    exit 2
+    ;;
+esac
+
 scruple=${GATE_SCRUPLE:-}
 if [ -z "$scruple" ]; then
     if ! command -v cargo >/dev/null; then
@@ -43,7 +51,11 @@ done
 "$scruple" "${words[@]}"
 code=$?
 
-[ -n "${GITHUB_OUTPUT:-}" ] && printf 'exit-code=%s\nfolder=%s\n' "$code" "$folder" >>"$GITHUB_OUTPUT"
+# Where nothing was weighed, the steps that follow have no files to take.
+if [ -n "${GITHUB_OUTPUT:-}" ]; then
+    printf 'exit-code=%s\n' "$code" >>"$GITHUB_OUTPUT"
+    [ -f "$folder/scruple.md" ] && printf 'folder=%s\n' "$folder" >>"$GITHUB_OUTPUT"
+fi
 [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$folder/scruple.md" ] && cat "$folder/scruple.md" >>"$GITHUB_STEP_SUMMARY"
 
 case "$code:${GATE_FAIL_ON:-exceeded}" in

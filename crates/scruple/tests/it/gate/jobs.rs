@@ -227,6 +227,24 @@ fn a_job_of_a_shallow_clone_weighs_and_ends_as_configured() {
         let ran = bash(&steps()[0], &clone, &variables);
         assert_eq!(ran.status.code(), Some(code), "{ran:?}");
     }
+    // An error is found before anything is weighed, or leaves no folder for the steps that follow.
+    for (variable, text, error) in [
+        ("GATE_FAIL_ON", "nevr", "fail-on is ‘nevr’: it may be exceeded, unknown or never"),
+        ("GATE_BASE", "nope", "there is no revision ‘nope’"),
+    ] {
+        let failed = place.write("failed", "");
+        let variables = [
+            ("GATE_SCRUPLE", program.as_str()),
+            ("GATE_FOLDER", "none"),
+            ("GITHUB_OUTPUT", failed.to_str().expect("a path")),
+            ("HOME", place.path().to_str().expect("a path")),
+            (variable, text),
+        ];
+        let ran = bash(&steps()[0], &clone, &variables);
+        assert_eq!(ran.status.code(), Some(2), "{ran:?}");
+        assert!(String::from_utf8_lossy(&ran.stderr).contains(error), "{ran:?}");
+        assert!(!place.read("failed").contains("folder"), "{}", place.read("failed"));
+    }
     assert!(place.read("output").starts_with("exit-code=1\nfolder=results\n"), "{}", place.read("output"));
     assert!(place.read("summary").contains("1 regression"), "{}", place.read("summary"));
     for ending in ["md", "json", "xml", "sarif", "svg"] {
