@@ -5,6 +5,7 @@ use super::{origin_words, outcome_of_limit};
 use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::document_table::{Markup, code, escaped};
+use crate::render::title;
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::judge::limits::Kept;
@@ -50,7 +51,7 @@ pub fn text(summary: &GateSummary) -> String {
         out.push_str("\n**Where it comes from**\n\n");
         for origin in &summary.origins {
             let (name, more) = origin_words(origin);
-            let (metric, subject) = (cell(&origin.metric), cell(&origin.subject));
+            let (metric, subject) = (prose(&title(&origin.metric)), cell(&origin.subject));
             let _ = writeln!(out, "- {metric} of {subject}: {} ({})", cell(&name), prose(&more));
         }
     }

@@ -4,11 +4,11 @@ use super::origin_words;
 use super::terminal::words;
 use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
-use crate::render::Report;
 use crate::render::page::{
     Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, harmless_name, harmless_sentence,
     html,
 };
+use crate::render::{Report, title};
 use crate::run_page::several::unique;
 use crate::run_page::{capital, of_run, page};
 use scruple_core::gate::GateOutcome;
@@ -127,7 +127,7 @@ fn limits(summary: &GateSummary) -> Option<Section> {
 fn origins(summary: &GateSummary) -> Option<Section> {
     let line = |origin| {
         let (function, more) = origin_words(origin);
-        harmless_sentence(&format!("{} of {}: {function} ({more})", origin.metric, origin.subject))
+        harmless_sentence(&format!("{} of {}: {function} ({more})", title(&origin.metric), origin.subject))
     };
     let lines: Vec<String> = summary.origins.iter().map(line).collect();
     let title = "Where it comes from".to_owned();

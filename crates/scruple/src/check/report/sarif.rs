@@ -48,7 +48,7 @@ fn result(summary: &GateSummary, origin: &RegressionOrigin) -> Option<Value> {
         .find(|row| row.finding.subject == origin.subject && row.finding.metric == origin.metric)?;
     let (function, more) = origin_words(origin);
     let text = format!(
-        "{} of {} went from {} to {} ({}); {function} has {more}",
+        "{} of {} went from {} to {}, {}; {function}: {more}",
         title(&origin.metric),
         origin.subject,
         row.before,

@@ -5,6 +5,7 @@ use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::title;
 use anstyle::Style;
 use scruple_core::gate::GateOutcome;
 use scruple_core::judge::limits::Kept;
@@ -49,7 +50,7 @@ pub fn text(summary: &GateSummary, width: usize) -> String {
         let _ = writeln!(out, "\n{BOLD}Where it comes from{BOLD:#}");
         for origin in &summary.origins {
             let (name, more) = origin_words(origin);
-            let line = format!("  {} of {}: {name} ({more})", origin.metric, origin.subject);
+            let line = format!("  {} of {}: {name} ({more})", title(&origin.metric), origin.subject);
             let _ = writeln!(out, "{}", wrap(&line, width));
         }
     }
