@@ -12,7 +12,7 @@ use crate::render::page::{
 };
 use crate::render::{Report, effect_text, tare_of, verdict_words};
 use scruple_core::evidence::Evidence;
-use scruple_core::judge::{Judged, counted_blocks};
+use scruple_core::judge::{Judged, counted_blocks, pooled};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, change, quantity};
@@ -177,8 +177,11 @@ fn strips(report: &Report<'_>, key: &str, sides: &[PanelArm<'_>]) -> Chart {
         .map(|row| format!("{}: {} readings, {} {}", row.name, row.dots.len(), row.figure, row.interval_text))
         .collect();
     let thinned = rows.iter().any(|row| thin::is_long(row.dots.len()));
-    let mut note =
-        "A dot is a reading, the first at the top, the last at the bottom; below them the median and its interval.".to_owned();
+    let pooled = sides.iter().any(|side| pooled::of(side.arm, key).is_some());
+    let figure = if pooled { "the figure of all requests together" } else { "the median" };
+    let mut note = format!(
+        "A dot is a reading, the first at the top, the last at the bottom; below them {figure} and its interval."
+    );
     if apart > 0 {
         note.push_str(" Hollow: taken while the machine disturbed the program; shown, but not counted.");
     }

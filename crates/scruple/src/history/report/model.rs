@@ -127,10 +127,10 @@ fn changes(page: &HistoryReport<'_>) -> Option<Section> {
         false => {
             let mut head =
                 vec![ColumnHeading::text("#"), ColumnHeading::text("Version"), ColumnHeading::text("Metric")];
-            head.extend(["before", "after", "change"].map(ColumnHeading::number));
+            head.extend(["Before", "After", "Change"].map(ColumnHeading::number));
             head.extend([
-                ColumnHeading::text(""),
-                ColumnHeading::number("by chance"),
+                ColumnHeading::text("Result"),
+                ColumnHeading::number("By chance"),
                 ColumnHeading::text("Title"),
             ]);
             let rows: Vec<Vec<Cell>> = shown.iter().flat_map(|event| rows(page, event)).collect();

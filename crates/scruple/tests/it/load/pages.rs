@@ -57,6 +57,8 @@ fn a_page_and_a_histogram_are_written() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let page = place.read("page.html");
     assert!(page.contains("By percentile") && page.contains("o&lt;d") && !page.contains("o<d"));
+    // A percentile of all requests is not the median of those of the windows.
+    assert!(page.contains("below them the figure of all requests together"), "{page}");
     assert!(!page.contains('\u{1b}') && !page.contains("<a href") && page.ends_with("</html>\n"));
     assert!(place.read("new.hgrm").contains("Total count"));
     assert!(place.read("new.1.hgrm").contains("Total count"));
