@@ -28,6 +28,8 @@ use scruple_core::nearest_word::nearest;
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::num::ParseIntError;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -204,6 +206,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
         ErrorKind::ValueValidation if error.source().is_some_and(is_about_whole_numbers) => {
             Some("give a whole number, such as 30".to_owned())
         }
+        _ if unknown.is_some_and(|option| option_of_others(option).is_some()) => {
+            unknown.and_then(option_of_others)
+        }
         ErrorKind::UnknownArgument if text_of(ContextKind::InvalidArg).is_some_and(is_extra_store) => {
             let word = text_of(ContextKind::InvalidArg).unwrap_or_default();
             Some(format!("‘--store {}’ names a store", harmless_text::plain(word)))
@@ -222,7 +227,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             if text_of(ContextKind::InvalidArg).is_some_and(|word| !word.starts_with('-'))
                 && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("-- <")) =>
         {
-            Some("the words of a command stand after ‘--’".to_owned())
+            let two = "; ‘scruple check run A B’ gates one program against another";
+            let more = if named_verb() == "check" { two } else { "" };
+            Some(format!("the words of a command stand after ‘--’{more}"))
         }
         ErrorKind::InvalidSubcommand => {
             let first = std::env::args_os().nth(1);
@@ -233,6 +240,20 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
                 // The parser has suggestions only for longer words, and may have several.
                 let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
                 Some(format!("the most similar command is ‘{}’", nearest(word?, verbs)?))
+            })
+        }
+        // The parser would let an unknown option be a command.
+        ErrorKind::UnknownArgument
+            if error.get(ContextKind::SuggestedArg).is_none()
+                && text_of(ContextKind::InvalidArg).is_some_and(|word| word.starts_with('-')) =>
+        {
+            let verb = named_verb();
+            let option = harmless_text::plain(text_of(ContextKind::InvalidArg).unwrap_or_default());
+            Some(match verb.as_str() {
+                "run" => {
+                    format!("a command is one argument: quote it with its options, as in ‘PROGRAM {option}’")
+                }
+                _ => format!("`{} -h` lists the options", format!("scruple {verb}").trim_end()),
             })
         }
         _ => None,
@@ -263,7 +284,45 @@ fn is_extra_store(word: &str) -> bool {
     let is_address = ["postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
     takes_store
         && !word.starts_with('-')
-        && (is_address || word.ends_with(".db") || Path::new(word).is_file())
+        && (is_address || word.ends_with(".db") || is_database(Path::new(word)))
+}
+
+/// Whether a file begins as a database does. An empty one becomes a store when it is opened.
+fn is_database(path: &Path) -> bool {
+    const MAGIC: &[u8] = b"SQLite format 3\0";
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start));
+    path.is_file() && read.is_ok() && (start.is_empty() || start == MAGIC)
+}
+
+/// What says which commands have an option of exactly this name, if the command that was given has none.
+fn option_of_others(option: &str) -> Option<String> {
+    fn note(command: &Command, path: &str, long: &str, owners: &mut Vec<String>) {
+        for part in command.get_subcommands() {
+            let path = format!("{path} {}", part.get_name());
+            if part
+                .get_arguments()
+                .any(|argument| !argument.is_hide_set() && argument.get_long() == Some(long))
+            {
+                owners.push(path.clone());
+            }
+            note(part, &path, long, owners);
+        }
+    }
+    let long = option.strip_prefix("--")?;
+    let mut owners = Vec::new();
+    note(&description(), "scruple", long, &mut owners);
+    let first = owners.first()?.clone();
+    if std::env::args_os().nth(1).is_some_and(|word| word.to_string_lossy().starts_with(option)) {
+        return Some(format!("‘{option}’ stands after the command: {first} {option}"));
+    }
+    if owners.len() > 3 {
+        owners.truncate(2);
+        owners.push("others".to_owned());
+    }
+    let last = owners.pop()?;
+    let before = if owners.is_empty() { String::new() } else { format!("{} and ", owners.join(", ")) };
+    Some(format!("‘{option}’ is an option of {before}{last}"))
 }
 
 /// The command that has a command of this name.

@@ -40,13 +40,16 @@ const OPTIONS: [(&str, &str, &str); 22] = [
 ];
 
 /// Words that users expect, since another verb or another tool has them: the command, the word, and the option.
-const EXPECTED: [(&str, &str, &str); 6] = [
+const EXPECTED: [(&str, &str, &str); 9] = [
     ("check", "--against", "--base"),
     ("check", "--baseline", "--base"),
     ("check", "--threshold", "--margin"),
     ("compare", "--against", "--base"),
     ("compare", "--baseline", "--base"),
     ("compare", "--threshold", "--margin"),
+    ("report", "--format", "--export"),
+    ("run", "--format", "--export"),
+    ("show", "--format", "--export"),
 ];
 
 /// Returns the option that a user of this command probably meant, if it has none of this name.

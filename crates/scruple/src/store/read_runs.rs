@@ -10,6 +10,7 @@ use scruple_core::sample::{Figure, Reading, Sample};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::Unit;
 use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// The schema version from which on arms have courses.
@@ -109,9 +110,13 @@ impl Store {
         let missing = || StoreError::NoSuchRun {
             name: name.to_owned(),
             path: self.address.to_string(),
-            advice: match name.contains('/') && Path::new(name).is_file() {
-                true => "it is a file, which `scruple store import` reads if it holds results".to_owned(),
-                false => format!("{} shows them all", self.list_command()),
+            advice: match Path::new(name).metadata() {
+                Ok(file) if name.contains('/') && file.is_file() => match file.permissions().mode() & 0o111 {
+                    0 => "it is a file, which `scruple store import` reads if it holds results",
+                    _ => "it is a program, and `scruple run` weighs programs",
+                }
+                .to_owned(),
+                _ => format!("{} shows them all", self.list_command()),
             },
         };
         if let Some(back) = name.strip_prefix("last") {

@@ -64,6 +64,7 @@ fn a_folder_is_not_a_store() {
 fn a_store_that_stands_as_an_argument_is_answered_with_the_option() {
     let place = Place::new();
     place.write("results", "");
+    place.write("bench", "#!/bin/sh\n");
     for (words, store) in [
         (&["store", "check", "old.db"][..], "--store old.db"),
         (&["store", "check", "results"], "--store results"),
@@ -74,6 +75,43 @@ fn a_store_that_stands_as_an_argument_is_answered_with_the_option() {
         assert!(answer.stderr.contains(&format!("‘{store}’ names a store")), "{}", answer.exchange());
     }
     assert!(!place.run(["store", "check", "other"]).stderr.contains("--store"), "not a store");
+    let program = place.run(["bench", "bench"]).stderr;
+    assert!(program.contains("after ‘--’") && !program.contains("--store"), "{program}");
+}
+
+#[test]
+fn a_program_in_the_place_of_a_run_is_answered_with_the_verb_that_weighs_it() {
+    let place = Place::new();
+    place.script(&[("true", arm(1.0, 1))]);
+    assert_eq!(place.run(["run", "--scripted", "script.json", "true"]).code, 0);
+    let answer = place.run(["compare", "/bin/sh", "/bin/cat"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(
+        answer.stderr.contains("‘/bin/sh’") && answer.stderr.contains("`scruple run`"),
+        "{}",
+        answer.exchange()
+    );
+}
+
+#[test]
+fn an_unknown_option_is_answered_with_where_it_belongs() {
+    let place = Place::new();
+    for (words, advice) in [
+        (&["run", "--slo", "p99<20ms", "true"][..], "‘--slo’ is an option of scruple load"),
+        (&["show", "--margin=2%"], "‘--margin’ is an option of scruple run, scruple bench and others"),
+        (&["--store", "a.db", "run", "true"], "‘--store’ stands after the command: scruple run --store"),
+        (&["run", "ls", "-l"], "quote it with its options, as in ‘PROGRAM -l’"),
+        (&["report", "--format", "html"], "‘--export’ does this here"),
+        (&["check", "./old", "./new"], "‘scruple check run A B’"),
+        (&["show", "--qqq"], "`scruple show -h` lists the options"),
+        (&["--qqq"], "`scruple -h` lists the options"),
+        (&["run", "--bugdet", "3s", "true"], "a similar argument exists: '--budget'"),
+    ] {
+        let answer = place.run(words);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert!(answer.stderr.contains(advice), "{}", answer.exchange());
+        assert!(!answer.stderr.contains("as a value"), "{}", answer.exchange());
+    }
 }
 
 #[test]
