@@ -265,6 +265,9 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             error.remove(ContextKind::Usage);
         }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    } else if error.kind() == ErrorKind::UnknownArgument {
+        // The parser advises to write the option after `--`, where the words of a command stand.
+        error.remove(ContextKind::Suggested);
     }
     error
 }

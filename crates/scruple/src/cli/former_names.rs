@@ -40,7 +40,7 @@ const OPTIONS: [(&str, &str, &str); 22] = [
 ];
 
 /// Words that users expect, since another verb or another tool has them: the command, the word, and the option.
-const EXPECTED: [(&str, &str, &str); 9] = [
+const EXPECTED: [(&str, &str, &str); 17] = [
     ("check", "--against", "--base"),
     ("check", "--baseline", "--base"),
     ("check", "--threshold", "--margin"),
@@ -50,6 +50,14 @@ const EXPECTED: [(&str, &str, &str); 9] = [
     ("report", "--format", "--export"),
     ("run", "--format", "--export"),
     ("show", "--format", "--export"),
+    ("load", "--check", "--expect"),
+    ("load", "--qps", "--rate"),
+    ("load", "--rps", "--rate"),
+    ("load", "--concurrency", "--connections"),
+    ("load", "--users", "--connections"),
+    ("load", "--vus", "--connections"),
+    ("load", "--insecure", "--trust"),
+    ("load", "-k", "--trust"),
 ];
 
 /// Returns the option that a user of this command probably meant, if it has none of this name.

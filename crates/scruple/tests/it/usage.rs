@@ -22,6 +22,8 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
         ("check", "--against", "--base"),
         ("compare", "--baseline", "--base"),
         ("check", "--threshold", "--margin"),
+        ("load", "--check", "--expect"),
+        ("load", "-k", "--trust"),
     ] {
         let answer = place.run([verb, word, "main"]);
         assert_eq!(answer.code, 2);
@@ -30,6 +32,14 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
         let others = ["--against", "--baseline", "--threshold", "--base", "--margin"];
         let named = others.iter().filter(|name| answer.stderr.contains(&format!("{name} ")));
         assert_eq!(named.count(), 0, "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn an_unknown_option_is_not_said_to_be_a_word_of_the_command() {
+    for words in [&["--unknown", "true"][..], &["--memories", "true"]] {
+        let text = refusal(words);
+        assert!(text.contains(words[0]) && !text.contains("-- --"), "{text}");
     }
 }
 
