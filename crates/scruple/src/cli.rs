@@ -190,6 +190,10 @@ fn in_one_line(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// What is said to users who begin with the command that they want to weigh, as with other tools.
+const WEIGHS_COMMANDS: &str =
+    "`scruple run` weighs commands, such as `scruple run 'gzip -c file' 'zstd -c file'`";
+
 /// Adds to an error of the parser what the user probably meant, where the parser does not know it.
 fn with_advice(mut error: clap::Error) -> clap::Error {
     let text_of = |kind| match error.get(kind) {
@@ -239,7 +243,10 @@ fn with_advice(mut error: clap::Error) -> clap::Error {
             part.or_else(|| {
                 // The parser has suggestions only for longer words, and may have several.
                 let verbs = GROUPS.iter().flat_map(|(_, verbs)| verbs.iter().copied());
-                Some(format!("the most similar command is ‘{}’", nearest(word?, verbs)?))
+                Some(match nearest(word?, verbs) {
+                    Some(verb) => format!("the most similar command is ‘{verb}’"),
+                    None => WEIGHS_COMMANDS.to_owned(),
+                })
             })
         }
         // The parser would let an unknown option be a command.

@@ -36,6 +36,13 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
 }
 
 #[test]
+fn a_command_that_stands_where_a_verb_belongs_is_answered_with_run() {
+    let answer = Place::new().run(["sleep 1"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("`scruple run` weighs commands"), "{}", answer.exchange());
+}
+
+#[test]
 fn an_unknown_option_is_not_said_to_be_a_word_of_the_command() {
     for words in [&["--unknown", "true"][..], &["--memories", "true"]] {
         let text = refusal(words);
