@@ -65,7 +65,8 @@ pub(super) fn collected(
         Some(format!("; {} of the difference in bytes allocated is of {}", share(part), function(row)))
     });
     Some(format!(
-        " Garbage collection ({how_much}; {}{runs}) follows from what the program allocates and keeps in use{}.",
+        " Garbage collection ({how_much}; {}{runs}) follows from what the program allocates and keeps in use, and from \
+         the collector’s settings{}.",
         function(most),
         allocates.unwrap_or_default()
     ))
