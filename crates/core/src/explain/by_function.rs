@@ -140,12 +140,15 @@ impl Explanation {
         (is_whole && !self.is_within_spread()).then(|| row.delta / delta)
     }
 
+    /// Returns how much the functions that are a consequence of others differ together.
+    pub fn consequences(&self) -> f64 {
+        self.rows.iter().filter(|row| row.is_consequence()).map(|row| row.delta).sum()
+    }
+
     /// Returns the explanation without rows that are a consequence of others.
     pub fn without_consequences(&self) -> Explanation {
-        let is_consequence = |row: &&FunctionDifference| row.is_consequence();
-        let less: f64 = self.rows.iter().filter(is_consequence).map(|row| row.delta).sum();
         let rows = self.rows.iter().filter(|row| !row.is_consequence()).cloned().collect();
-        Explanation { totals: (self.totals.0, self.totals.1 - less), rows, ..*self }
+        Explanation { totals: (self.totals.0, self.totals.1 - self.consequences()), rows, ..*self }
     }
 
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose

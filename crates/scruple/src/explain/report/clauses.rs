@@ -47,7 +47,7 @@ pub(super) fn collected(
 ) -> Option<String> {
     let (delta, gross) = (explanation.delta(), explanation.gross());
     let most = found.shown_rows(explanation).find(|row| row.is_consequence())?;
-    let sum: f64 = explanation.rows.iter().filter(|row| row.is_consequence()).map(|row| row.delta).sum();
+    let sum = explanation.consequences();
     if row.is_consequence() || sum.abs() < PART * gross {
         return None;
     }
