@@ -1,5 +1,6 @@
 //! Numbers with their nouns, as one counts in English.
 
+use crate::unit;
 use std::fmt::Display;
 
 /// Returns the noun in the singular for one thing, else in the plural.
@@ -16,6 +17,11 @@ pub fn counted<C: PartialEq + From<u8> + Copy + Display>(count: C, one: &str) ->
     format!("{count} {}", noun(count, one))
 }
 
+/// Returns the number, in groups of three digits, with its noun: `1 version`, `2,000 versions`.
+pub fn grouped(count: u64, one: &str) -> String {
+    format!("{} {}", unit::grouped(count as f64), noun(count, one))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +32,6 @@ mod tests {
         let hissing = ["process", "launch", "index"].map(|one| noun(2_u32, one));
         assert_eq!(hissing, ["processes", "launches", "indexes"]);
         assert_eq!(noun(1.0, "thread"), "thread");
+        assert_eq!([1, 2_000].map(|count| grouped(count, "run")), ["1 run", "2,000 runs"]);
     }
 }

@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
 use scruple_core::knee::BEHIND;
-use scruple_core::plural::noun;
+use scruple_core::plural;
 use scruple_core::unit::{Unit, grouped, quantity};
 
 /// A figure is remarked on where the generator's delay is more than this share of it.
@@ -275,9 +275,8 @@ fn failed_connections(result: &LoadResult) -> Option<Doubt> {
     let total = failures.total();
     (total > 0).then(|| {
         let text = format!(
-            "{} {} failed while no request waited for one: {}",
-            grouped(total as f64),
-            noun(total, "connection"),
+            "{} failed while no request waited for one: {}",
+            plural::grouped(total, "connection"),
             each.join(", ")
         );
         Doubt::new("idle-failures", false, text)
@@ -285,7 +284,7 @@ fn failed_connections(result: &LoadResult) -> Option<Doubt> {
 }
 
 fn connections(count: u32) -> String {
-    format!("{} {}", grouped(f64::from(count)), noun(count, "connection"))
+    plural::grouped(u64::from(count), "connection")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::Report;
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::metric::Pass;
+use scruple_core::plural::noun;
 use scruple_core::stats::paired::Why;
 use scruple_core::unit::grouped;
 use scruple_core::verdict::Comparison;
@@ -13,9 +14,9 @@ const TOO_MANY: usize = 100_000;
 /// A number of further turns, each of a second or more, that nobody waits for.
 const TOO_MANY_TURNS: usize = 1000;
 
-/// How many times as many blocks as were measured can be foretold. Beyond that, readings often have several levels, and
-/// intervals of their medians do not become narrower as fast as those of one level.
-const FORESEEN: usize = 100;
+/// The largest predicted number of blocks, as a multiple of those that were measured. Beyond that, readings often have
+/// several levels, and intervals of their medians do not become narrower as fast as those of one level.
+const MOST_PREDICTED: usize = 100;
 
 /// Says what to do if the verdict is can't tell.
 pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) -> String {
@@ -26,7 +27,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     let more = comparison.more_blocks;
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
     let (block, too_many) = if of_load { ("turn", TOO_MANY_TURNS) } else { ("block", TOO_MANY) };
-    let is_foreseen = more < too_many && more / FORESEEN <= comparison.evidence.readings();
+    let is_predictable = more < too_many && more / MOST_PREDICTED <= comparison.evidence.readings();
     let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
         return "; more nodes may decide".to_owned();
@@ -37,7 +38,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     if let Some(tool) = &report.run.provenance.tool {
         return match more {
             _ if least || more == 0 => String::new(),
-            _ if is_foreseen => format!("; about {} more by {tool} would tell", grouped(more as f64)),
+            _ if is_predictable => format!("; about {} more by {tool} would tell", grouped(more as f64)),
             _ => "; no reasonable number of readings would tell".to_owned(),
         };
     }
@@ -48,8 +49,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
         0 => String::new(),
         // How many turns a load has that is too short for an interval, its scenario may decide.
         _ if of_load && least => String::new(),
-        _ if is_foreseen => {
-            let blocks = if more == 1 { block.to_owned() } else { format!("{block}s") };
+        _ if is_predictable => {
             let option = match (report.of_cases(), report.side_by_side) {
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => turns_option(comparison.evidence.readings(), more),
@@ -58,7 +58,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
                 (_, false) => "in each of two new runs; one run that measures both needs fewer".to_owned(),
             };
             let (about, tell) = if least { ("", "may tell") } else { ("about ", "would tell") };
-            format!("; {about}{} more {blocks} {tell} ({option})", grouped(more as f64))
+            format!("; {about}{} more {} {tell} ({option})", grouped(more as f64), noun(more as u64, block))
         }
         _ => format!("; no reasonable number of {block}s would tell"),
     }

@@ -5,14 +5,14 @@ use super::event::HistoryEvent;
 use crate::render::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
-use scruple_core::plural::noun;
+use scruple_core::plural;
 use scruple_core::sorting;
 use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {
-    format!("{} {}", grouped(count as f64), noun(count, one))
+    plural::grouped(count as u64, one)
 }
 
 /// Describes the state of a version in a few words.

@@ -7,7 +7,7 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::render::run_on_terminal;
 use crate::render::{Report, block_characters};
-use scruple_core::plural::noun;
+use scruple_core::plural::{self, noun};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::{
@@ -157,7 +157,7 @@ fn users(plan: &Plan, scenario: &Scenario) -> String {
 }
 
 fn connections(plan: &Plan) -> String {
-    format!("{} {}", grouped(f64::from(plan.connections)), noun(plan.connections, "connection"))
+    plural::grouped(u64::from(plan.connections), "connection")
 }
 
 fn header(report: &Report<'_>, loads: &Loads) -> String {
