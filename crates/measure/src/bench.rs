@@ -110,8 +110,8 @@ pub enum BenchError {
 }
 
 /// The error for an answer that does not follow the protocol.
-pub fn garbled(request: &str, line: String) -> BenchError {
-    BenchError::Garbled { request: request.chars().take(60).collect(), line }
+pub fn garbled(request: &str, why: impl Into<String>) -> BenchError {
+    BenchError::Garbled { request: request.chars().take(60).collect(), line: why.into() }
 }
 
 fn seconds(limit: Duration) -> String {

@@ -8,11 +8,6 @@ use scruple_measure::bench::{BenchError, garbled};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Creates the error for a wrong answer to a request.
-pub(crate) fn wrong(request: &str, why: impl Into<String>) -> BenchError {
-    garbled(request, why.into())
-}
-
 /// Creates the error for an answer that belongs to another kind of request.
 pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
     let of = match reply {
@@ -27,7 +22,7 @@ pub(crate) fn unexpected(request: &str, reply: &Reply) -> BenchError {
         Reply::Reset { .. } => "the answer to ‘reset’",
         Reply::Bye { .. } => "the answer to ‘bye’",
     };
-    wrong(request, format!("it is {of}"))
+    garbled(request, format!("it is {of}"))
 }
 
 /// Describes what is wrong with the answer to a block of batches, if anything. `elapsed` is the time of the block by

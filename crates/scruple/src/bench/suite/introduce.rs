@@ -4,7 +4,7 @@ use super::cases::full_name;
 use super::own_time::OwnTime;
 use super::{BenchSide, answers};
 use scruple_core::protocol::{BenchRequest, Case, Hello, Reply};
-use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::bench::{BenchError, BenchProgram, garbled};
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ pub(super) fn introduce(
             let version = hello.scruple;
             let why =
                 format!("it speaks only version {version} of the protocol, which is newer than this Scruple");
-            return Err(answers::wrong(&BenchRequest::Hello.line(), why));
+            return Err(garbled(&BenchRequest::Hello.line(), why));
         }
         other => return Err(answers::unexpected(&BenchRequest::Hello.line(), &other)),
     };
@@ -73,7 +73,7 @@ pub(super) fn introduce(
                 let case = answers::harmless(*case);
                 listed += 1;
                 if let Some(why) = answers::fault_in_case(&case) {
-                    return Err(answers::wrong("cases", why));
+                    return Err(garbled("cases", why));
                 }
                 if !names.insert(full_name(&case)) {
                     duplicate.get_or_insert(full_name(&case));
@@ -85,19 +85,19 @@ pub(super) fn introduce(
             }
             Reply::Case { case } => {
                 let why = format!("it listed case {} where case {listed} was expected", case.id);
-                return Err(answers::wrong("cases", why));
+                return Err(garbled("cases", why));
             }
             Reply::End { count, .. } if count == listed => break,
             Reply::End { count, .. } => {
                 let why = format!("it says that it listed {count} cases, and listed {listed}");
-                return Err(answers::wrong("cases", why));
+                return Err(garbled("cases", why));
             }
             other => return Err(answers::unexpected("cases", &other)),
         }
         reply = program.next_reply("cases", limit, interrupted)?;
     }
     if let Some(name) = duplicate {
-        return Err(answers::wrong("cases", format!("two cases are called ‘{name}’")));
+        return Err(garbled("cases", format!("two cases are called ‘{name}’")));
     }
     let usable = complete || skip_the_rest(&mut program, start.elapsed, interrupted);
     let (starting, undisturbed) = (start.elapsed, start.own());

@@ -3,12 +3,11 @@
 //! enough would take minutes, and its result would be wrong.
 
 use super::Weighed;
-use super::answers::wrong;
 use super::calibrate::length;
 use super::own_time::OwnTime;
 use super::programs::Programs;
 use scruple_core::protocol::{BenchRequest, LoopKind};
-use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_measure::bench::{BenchError, BenchProgram, garbled};
 use std::time::Duration;
 
 /// The time of an answer from which on a batch that is much too short is examined.
@@ -49,7 +48,7 @@ pub(super) fn check(
         longest = longest.max(reported);
     }
     let request = BenchRequest::Block(vec![weighed.batch(kind, iterations)]).line();
-    Err(wrong(
+    Err(garbled(
         &request,
         format!(
             "it says that {iterations} iterations took {longest:.1?}, but they took {least:.1?} outside the timed part"

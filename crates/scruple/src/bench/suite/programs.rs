@@ -1,11 +1,11 @@
 //! The bench programs of a suite: starts their processes, asks them, and says what an error means for a case.
 
-use super::answers::{fault_in, unexpected, wrong};
+use super::answers::{fault_in, unexpected};
 use super::cases::CaseEnd;
 use super::{Stop, SuiteRecord, Weighed};
 use crate::fault::Fault;
 use scruple_core::protocol::{Batch, BatchReply, BenchRequest, Hello, LoopKind, Reply};
-use scruple_measure::bench::{BenchError, BenchProgram, BenchStart};
+use scruple_measure::bench::{BenchError, BenchProgram, BenchStart, garbled};
 use scruple_measure::program::Program;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -113,7 +113,7 @@ impl Programs {
         iterations: u64,
     ) -> Result<BatchReply, BenchError> {
         let mut replies = self.block(weighed, program, vec![weighed.batch(kind, iterations)])?;
-        replies.pop().ok_or_else(|| wrong("block", "it has no batches"))
+        replies.pop().ok_or_else(|| garbled("block", "it has no batches"))
     }
 
     /// Runs these batches as one block, in the given order.
@@ -129,7 +129,7 @@ impl Programs {
             Reply::Block { block, .. } => {
                 match fault_in(&batches, &block, weighed.case.concurrency.is_some(), asked.elapsed()) {
                     None => Ok(block),
-                    Some(why) => Err(wrong(&request.line(), why)),
+                    Some(why) => Err(garbled(&request.line(), why)),
                 }
             }
             other => Err(unexpected(&request.line(), &other)),
