@@ -29,16 +29,6 @@ impl Fault {
         Fault { code: Code::ProgramFailed, message: message.to_string() }
     }
 
-    /// Creates the error for a store that a verb can do without.
-    pub fn avoidable(error: &crate::store::StoreError) -> Fault {
-        Fault::usage(error.with_no_store())
-    }
-
-    /// Creates the error for a run that was measured but could not be stored completely.
-    pub fn not_stored(error: &crate::store::StoreError) -> Fault {
-        Fault::usage(format!("the run was measured but could not be stored: {}", error.with_no_store()))
-    }
-
     /// Creates the error for one of Scruple's own files that could not be written, for which no version is to blame.
     pub fn unwritable(path: &Path, error: std::io::Error) -> Fault {
         let advice = match error.kind() {
@@ -83,11 +73,5 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (described, with_advice) = TOO_MANY_FILES;
         f.write_str(&harmless_text::message(&self.message.replace(described, with_advice)))
-    }
-}
-
-impl From<crate::store::StoreError> for Fault {
-    fn from(error: crate::store::StoreError) -> Fault {
-        Fault::usage(error)
     }
 }

@@ -62,7 +62,7 @@ pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
         return Ok(None);
     }
     let opened = Store::open_for_runs(&store_address(args.store.as_deref())?);
-    opened.map(Some).map_err(|error| Fault::avoidable(&error))
+    opened.map(Some).map_err(|error| error.avoidable())
 }
 
 /// Opens the store of a history, which continues from what is stored.

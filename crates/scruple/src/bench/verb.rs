@@ -179,7 +179,7 @@ pub fn ended(suite: &Suite, result: Result<(), Stop>) -> Option<Fault> {
         Ok(()) => {}
     }
     if let Some(error) = &suite.record.writer.fault {
-        return Some(Fault::not_stored(error));
+        return Some(error.after_measuring());
     }
     let failures = suite.failures();
     if let Some((name, _)) = failures.first() {

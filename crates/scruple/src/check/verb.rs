@@ -13,6 +13,7 @@ use crate::fault::{Code, Fault};
 use crate::load;
 use crate::render::export::{names, writer};
 use crate::render::{declared, output};
+use crate::store::StoreError;
 use scruple_core::gate::GateRules;
 use scruple_core::metric::{METRICS, Pass};
 use std::path::Path;
@@ -81,7 +82,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
         ));
     }
     let taken = load::verb::take(&of.load, None)?;
-    let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(Fault::not_stored));
+    let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(StoreError::after_measuring));
     let weighed = WeighedRun { run: taken.loading.run, limits: taken.limits, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.load.store), &of.load.results)
 }
@@ -97,14 +98,14 @@ fn rules(gate: Vec<String>) -> GateRules {
 }
 
 /// Returns why a measurement of commands ended early, if it did.
-pub fn why_stopped(result: Result<(), Stop>, unstored: &Option<crate::store::StoreError>) -> Option<Fault> {
+pub fn why_stopped(result: Result<(), Stop>, unstored: &Option<StoreError>) -> Option<Fault> {
     match result {
         Err(Stop::Failed(fault)) => Some(fault),
         Err(Stop::Interrupted) => Some(Fault {
             code: Code::Interrupted,
             message: "interrupted: the readings so far decide nothing".to_owned(),
         }),
-        Ok(()) => unstored.as_ref().map(Fault::not_stored),
+        Ok(()) => unstored.as_ref().map(StoreError::after_measuring),
     }
 }
 

@@ -152,7 +152,7 @@ pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String
         Ok(()) => {}
     }
     match &writer.fault {
-        Some(error) => Err(Fault::not_stored(error)),
+        Some(error) => Err(error.after_measuring()),
         None => Ok(code),
     }
 }

@@ -176,7 +176,7 @@ fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<Pa
         writer.keep_sections(&run, &[section]);
     }
     writer.finish(&run);
-    writer.fault.as_ref().map_or(Ok(()), |error| Err(Fault::not_stored(error)))
+    writer.fault.as_ref().map_or(Ok(()), |error| Err(error.after_measuring()))
 }
 
 /// Returns the words of the command, with the size in place of the placeholders.

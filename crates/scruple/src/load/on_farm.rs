@@ -55,7 +55,7 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
         .map(|place| run_on_terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
     let code = output::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
-        return Err(Fault::not_stored(error));
+        return Err(error.after_measuring());
     }
     match failed.first() {
         Some((_, why)) => Err(Fault::program(why)),

@@ -74,7 +74,7 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
         return Err(fault);
     }
     match &loading.writer.fault {
-        Some(error) => Err(Fault::not_stored(error)),
+        Some(error) => Err(error.after_measuring()),
         None => {
             let errors_limited = limits.iter().any(|limit| limit.metric == "load.errors");
             concluded(args, &loads, errors_limited, code)

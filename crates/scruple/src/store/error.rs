@@ -2,6 +2,7 @@
 
 use super::database::{DatabaseFailure, Refusal};
 use crate::address::StoreAddress;
+use crate::fault::Fault;
 
 /// Why the store could not be used. Each message says what is kept and what the user can do.
 #[derive(Debug, thiserror::Error)]
@@ -124,8 +125,18 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns the error of a verb that can do without a store.
+    pub fn avoidable(&self) -> Fault {
+        Fault::usage(self.with_no_store())
+    }
+
+    /// Returns the error for a run that was measured but could not be stored completely.
+    pub fn after_measuring(&self) -> Fault {
+        Fault::usage(format!("the run was measured but could not be stored: {}", self.with_no_store()))
+    }
+
     /// Returns the message for a verb that can do without a store, which is then a way out.
-    pub fn with_no_store(&self) -> String {
+    fn with_no_store(&self) -> String {
         let way_out = match self {
             StoreError::NotAStore { .. } | StoreError::Unreachable { .. } => ", or use --no-store",
             StoreError::Corrupt { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. } => {
@@ -134,6 +145,12 @@ impl StoreError {
             _ => "",
         };
         format!("{self}{way_out}")
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Fault {
+        Fault::usage(error)
     }
 }
 

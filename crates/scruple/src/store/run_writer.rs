@@ -24,7 +24,7 @@ impl RunWriter {
     /// Begins the run in the store, if there is one.
     pub fn begin(store: Option<Store>, run: &Run) -> Result<RunWriter, Fault> {
         if let Some(store) = &store {
-            store.begin(run).map_err(|error| Fault::avoidable(&error))?;
+            store.begin(run).map_err(|error| error.avoidable())?;
         }
         Ok(RunWriter { store, ..RunWriter::default() })
     }
