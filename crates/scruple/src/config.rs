@@ -1,6 +1,6 @@
 //! `scruple.toml`: the commands, bench programs and limits of a project.
 
-use crate::farm::FarmEntry;
+use crate::farm::config::FarmEntry;
 use crate::fault::Fault;
 use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::limit::Limit;

@@ -27,6 +27,7 @@ mod profile;
 mod progress;
 mod render;
 mod run_page;
+mod run_report;
 mod secrets;
 mod show;
 mod store;
@@ -95,7 +96,7 @@ fn end_at_defects() {
 
 /// Prints an error and returns its exit code. A closed standard error does not change the code.
 fn complain(fault: &Fault) -> Code {
-    let _ = writeln!(anstream::stderr(), "{}", for_terminal(&render::run_on_terminal::fault(fault)));
+    let _ = writeln!(anstream::stderr(), "{}", for_terminal(&render::output::fault_text(fault)));
     fault.code
 }
 

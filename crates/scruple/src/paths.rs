@@ -2,10 +2,8 @@
 
 use crate::address::StoreAddress;
 use crate::cli::shared_args::{ResultArgs, StoreArgs};
-use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
-use crate::store::Store;
 use std::path::{Path, PathBuf};
 
 /// Returns the address of the store: that of the command line, of the configuration, of the project, or of the user, in
@@ -55,25 +53,6 @@ pub fn data_file(name: &str) -> Result<PathBuf, Fault> {
     Ok(user_folder("XDG_DATA_HOME", ".local/share")?.join("scruple").join(name))
 }
 
-/// Opens the store for a new run, unless the user wants none.
-pub fn open_store(args: &StoreArgs) -> Result<Option<Store>, Fault> {
-    values::label(args.label.as_deref())?;
-    if args.no_store {
-        return Ok(None);
-    }
-    let opened = Store::open_for_runs(&store_address(args.store.as_deref())?);
-    opened.map(Some).map_err(|error| error.avoidable())
-}
-
-/// Opens the store of a history, which continues from what is stored.
-pub fn open_store_of_history(args: &StoreArgs) -> Result<Store, Fault> {
-    if args.no_store {
-        return Err(Fault::usage("a history continues from what is stored: leave out --no-store"));
-    }
-    values::label(args.label.as_deref())?;
-    Ok(Store::open_for_runs(&store_address(args.store.as_deref())?)?)
-}
-
 /// Returns the files that a verb writes: exports, and the store if that is a file.
 pub fn written(results: &ResultArgs, store: &StoreArgs) -> Vec<PathBuf> {
     let store = match store_address(store.store.as_deref()) {
@@ -81,11 +60,6 @@ pub fn written(results: &ResultArgs, store: &StoreArgs) -> Vec<PathBuf> {
         _ => None,
     };
     results.export.all().into_iter().map(|export| export.path).chain(store).collect()
-}
-
-/// Opens the store for reading.
-pub fn existing_store(named: Option<&Path>) -> Result<Store, Fault> {
-    Ok(Store::open_existing(&store_address(named)?)?)
 }
 
 /// Returns the folder for the clones and builds of histories.

@@ -15,10 +15,11 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::FORMATS;
 use crate::render::export::names;
 use crate::render::output;
-use crate::render::{Report, run_on_terminal};
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{Report, formats, metrics_and_limits, terminal};
+use crate::store::open_store;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
@@ -70,7 +71,7 @@ pub fn take(args: &BenchArgs) -> Result<FinishedSuite, Fault> {
 }
 
 fn opened(args: &BenchArgs, config: &Config) -> Result<(Suite, WorkFolder), Fault> {
-    output::check_metrics(&args.metrics)?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
     let sides = sides(args, config)?;
     let terms = Terms {
         margin: values::margin(&args.margin)?,
@@ -94,11 +95,11 @@ fn taken(
 ) -> Result<FinishedSuite, Fault> {
     check_reference(args, &suite)?;
     let brought = suite.brought();
-    let mut limits = output::limits(&args.limits.limit, &brought)?;
+    let mut limits = metrics_and_limits::parse_limits(&args.limits.limit, &brought)?;
     let subjects = suite.record.run.arms.iter().filter(|arm| arm.role == Role::Subject);
-    output::check_limits(&limits, subjects)?;
+    metrics_and_limits::check_limits(&limits, subjects)?;
     if args.passes.count_only {
-        output::check_no_times(&limits, &args.metrics)?;
+        metrics_and_limits::check_no_times(&limits, &args.metrics)?;
     }
     limits.append(&mut suite.cases.declared.limits.clone());
     let configured = config.limits(&brought)?;
@@ -107,7 +108,7 @@ fn taken(
     }
     limits.extend(configured);
     suite.record.run.terms.limits.clone_from(&limits);
-    let store = paths::open_store(&args.store)?;
+    let store = open_store::for_run(&args.store)?;
     let baseline = match (&args.comparison.baseline, &store) {
         (Some(name), Some(store)) => Some(store.find(name)?),
         (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),
@@ -151,14 +152,14 @@ fn conclude(
     baseline: Option<&Run>,
 ) -> Result<Code, Fault> {
     let footer = suite.stored_at().map(|place| {
-        run_on_terminal::stored(&suite.record.run.id, &place, &paths::store_option(&place), output::width())
+        terminal::stored(&suite.record.run.id, &place, &paths::store_option(&place), output::width())
     });
     let mut report = match baseline {
         Some(baseline) => against_baseline(&suite.record.run, baseline, &args.metrics, limits),
         None => Report::of(&suite.record.run, &args.metrics, limits),
     };
     report.detail = args.detail;
-    output::write(&report, &args.results, footer.as_deref())?;
+    formats::write(&report, &args.results, footer.as_deref())?;
     if let Some(fault) = ended(suite, result) {
         return Err(fault);
     }

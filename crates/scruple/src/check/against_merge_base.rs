@@ -23,7 +23,9 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::{limit_applies, output};
+use crate::render::output;
+use crate::run_report::{limit_applies, metrics_and_limits};
+use crate::store::open_store;
 use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
@@ -56,7 +58,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         RequestedSubjects { verb: "check", command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
     output::warn_of_all(&files_left_behind(&recipe, &subjects, &config)?);
-    let limits = output::limits(&args.limit, &[]).ok();
+    let limits = metrics_and_limits::parse_limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
     let revisions = revisions(args, &place)?;
     let limit = values::duration(&args.build.time_limit)?;
@@ -87,7 +89,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         let terms = terms.clone();
         weighed.push(suite(args, &config, pair, &built.labels, terms, interrupted.clone(), &mut brought)?);
     }
-    let (own, configured) = (output::limits(&args.limit, &brought)?, config.limits(&brought)?);
+    let (own, configured) =
+        (metrics_and_limits::parse_limits(&args.limit, &brought)?, config.limits(&brought)?);
     if !commands.is_empty() {
         let asked = needed_metrics(&args.gate.gate, &[]);
         let all: Vec<Limit> = own.iter().chain(&configured).cloned().collect();
@@ -140,8 +143,8 @@ fn why_not_measured(remarks: &Remarks) -> String {
 /// Checks that the subjects of limits were weighed.
 fn check_subjects(weighed: &[WeighedRun], own: &[Limit], configured: &[Limit]) -> Result<(), Fault> {
     let arms: Vec<&Arm> = weighed.iter().flat_map(|one| one.run.arms_of(Role::Subject)).collect();
-    output::check_limits(own, arms.iter().copied())?;
-    output::check_limits(configured, arms.iter().copied())
+    metrics_and_limits::check_limits(own, arms.iter().copied())?;
+    metrics_and_limits::check_limits(configured, arms.iter().copied())
 }
 
 /// Adds to each run the limits that apply to one of its arms.
@@ -233,7 +236,7 @@ fn suite(
     let configured = config.limits(brought).unwrap_or_default();
     suite.record.run.terms.limits =
         suite.cases.declared.limits.iter().cloned().chain(own).chain(configured).collect();
-    if let Some(store) = paths::open_store(&args.store)? {
+    if let Some(store) = open_store::for_run(&args.store)? {
         suite.keep_in(store);
     }
     if wants_instructions(&needed_metrics(&args.gate.gate, &[])) {

@@ -1,7 +1,7 @@
 //! What a gate says in sentences.
 
 use super::summary::{FoundRow, GateSummary};
-use crate::render::title;
+use crate::render::metric_words::title;
 use scruple_core::gate::{Finding, GateOutcome};
 use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;

@@ -12,7 +12,9 @@ use crate::command::passes::{Deciding, Stop};
 use crate::fault::{Code, Fault};
 use crate::load;
 use crate::render::export::{names, writer};
-use crate::render::{declared, output};
+use crate::render::metric_words::declared;
+use crate::render::output;
+use crate::run_report::metrics_and_limits;
 use crate::store::StoreError;
 use scruple_core::gate::GateRules;
 use scruple_core::metric::{METRICS, Pass};
@@ -89,7 +91,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
 
 /// Checks the requested outputs and metrics before anything is weighed.
 pub fn check_requests(results: &ResultArgs, gate: &[String]) -> Result<(), Fault> {
-    output::check_metrics(gate)?;
+    metrics_and_limits::check_metrics(gate)?;
     results.export.checked(&names(&report::FORMATS)).map(|_| ())
 }
 

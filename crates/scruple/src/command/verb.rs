@@ -16,11 +16,13 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::FORMATS;
 use crate::render::export::names;
+use crate::render::metric_words::declared;
 use crate::render::output;
-use crate::render::{Report, declared, run_on_terminal};
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{Report, formats, metrics_and_limits, terminal};
 use crate::store::RunWriter;
+use crate::store::open_store;
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;
@@ -67,10 +69,10 @@ fn take_here_or_on_farm(
     config: &Config,
     farm: Option<Farm>,
 ) -> Result<FinishedCommands, Fault> {
-    output::check_metrics(&args.sampling.metrics)?;
-    let mut limits = output::limits(&args.sampling.limit, &[])?;
+    metrics_and_limits::check_metrics(&args.sampling.metrics)?;
+    let mut limits = metrics_and_limits::parse_limits(&args.sampling.limit, &[])?;
     if args.sampling.count_only {
-        output::check_no_times(&limits, &args.sampling.metrics)?;
+        metrics_and_limits::check_no_times(&limits, &args.sampling.metrics)?;
     }
     if args.commands.is_empty() {
         limits.extend(config.limits(&[])?);
@@ -80,9 +82,9 @@ fn take_here_or_on_farm(
     let terms = Terms { margin, limits: limits.clone(), ..Terms::default() };
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let (mut prepared, shell) = arms::prepare(args, config)?;
-    output::check_limits(&limits, prepared.iter().map(|one| &one.arm))?;
+    metrics_and_limits::check_limits(&limits, prepared.iter().map(|one| &one.arm))?;
     if prepared.len() == 1 && !args.commands.is_empty() {
-        output::refuse_changes(
+        metrics_and_limits::refuse_changes(
             &limits,
             "there is only one command: write the one to compare with before it",
         )?;
@@ -104,7 +106,7 @@ fn take_here_or_on_farm(
     if let Some(text) = shell.remark {
         run.warn("shell", text);
     }
-    let store = paths::open_store(&args.store)?;
+    let store = open_store::for_run(&args.store)?;
     let interrupted = interruption::flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
@@ -134,14 +136,14 @@ pub fn conclude(taken: FinishedCommands, results: &ResultArgs, metrics: &[String
     let FinishedCommands { run, writer, result, limits } = taken;
     let footer = writer
         .address(&run)
-        .map(|place| run_on_terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
+        .map(|place| terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
     // A command that fails at its first launch leaves nothing to compare the others with: the error says enough.
     let anything = run.arms_of(Role::Subject).any(|arm| arm.sample("time.wall").is_some())
         || run.arms_of(Role::Subject).all(|arm| !arm.figures.is_empty());
     let mut code = Code::Fine;
     if anything || result.is_ok() {
         let report = Report::of(&run, metrics, &limits);
-        code = output::write(&report, results, footer.as_deref())?;
+        code = formats::write(&report, results, footer.as_deref())?;
     }
     match result {
         Err(Stop::Failed(fault)) => return Err(fault),

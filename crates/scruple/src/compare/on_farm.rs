@@ -14,9 +14,9 @@ use crate::fault::{Code, Fault};
 use crate::history::verb::start_launcher;
 use crate::interruption;
 use crate::new_run;
-use crate::paths;
 use crate::progress::Progress;
-use crate::render::output;
+use crate::run_report::metrics_and_limits;
+use crate::store::open_store;
 use crate::versions::build::VersionBuilder;
 use crate::versions::build_process::BuildLauncher;
 use crate::versions::cache::Cache;
@@ -35,10 +35,10 @@ pub fn compare(
     RevisionsRequest { subjects, terms, limits, .. }: RevisionsRequest,
     interrupted: &Arc<AtomicBool>,
 ) -> Result<Code, Fault> {
-    output::check_limits(&limits, chosen.arms(&subjects).iter())?;
+    metrics_and_limits::check_limits(&limits, chosen.arms(&subjects).iter())?;
     let mut head = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &[]);
     chosen.remarks.iter().for_each(|(code, text)| head.warn(code, text.clone()));
-    let store = paths::open_store(&args.store)?;
+    let store = open_store::for_run(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let versions = two_versions::build(chosen, place, &farm)?;
     let work = NodeWork { head: &head, by: NodeChoice::EachNode, versions: Some(&versions) };

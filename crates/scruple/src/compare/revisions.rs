@@ -22,9 +22,11 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
-use crate::render::FORMATS;
 use crate::render::export::names;
 use crate::render::output;
+use crate::run_report::formats::FORMATS;
+use crate::run_report::metrics_and_limits;
+use crate::store::open_store;
 use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
@@ -72,9 +74,9 @@ pub struct RevisionsRequest {
 impl RevisionsRequest {
     /// Reads the command line.
     pub fn by(args: &CompareArgs, config: &Config) -> Result<RevisionsRequest, Fault> {
-        output::check_metrics(&args.metrics)?;
+        metrics_and_limits::check_metrics(&args.metrics)?;
         args.results.export.checked(&names(&FORMATS))?;
-        let limits = output::limits(&args.limit, &[])?;
+        let limits = metrics_and_limits::parse_limits(&args.limit, &[])?;
         let wanted = RequestedSubjects {
             verb: "compare HEAD~1 HEAD",
             command: &args.command,
@@ -139,7 +141,7 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     }
     let limit = Some(asked.time_limit);
     let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
-    output::check_limits(&asked.limits, built.prepared.iter().map(|one| &one.arm))?;
+    metrics_and_limits::check_limits(&asked.limits, built.prepared.iter().map(|one| &one.arm))?;
     let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
     let (passes, result) = weighing.weigh(built.prepared, built.remarks)?;
     let CommandPasses { run, writer, .. } = passes;
@@ -184,7 +186,7 @@ impl RevisionSettings<'_> {
         let label = self.store.label.as_deref();
         let mut run = new_run::empty_run(self.sampling.seed, label, self.terms, &programs);
         remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
-        let store = paths::open_store(self.store)?;
+        let store = open_store::for_run(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };
         let weigher = self.source.into_weigher(&self.interrupted, &work, &self.asked)?;
         let mut passes = CommandPasses::new(

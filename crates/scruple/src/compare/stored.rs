@@ -1,7 +1,7 @@
 //! Combines two stored runs into one run in which each arm is next to its counterpart.
 
 use crate::fault::Fault;
-use crate::render::Report;
+use crate::run_report::Report;
 use scruple_core::environment::Environments;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};

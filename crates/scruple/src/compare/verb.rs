@@ -5,10 +5,10 @@ use super::revisions;
 use super::stored::RunPair;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
-use crate::paths;
-use crate::render::FORMATS;
 use crate::render::export::names;
-use crate::render::output;
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{formats, metrics_and_limits};
+use crate::store::open_store;
 
 /// Prints the comparison.
 pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
@@ -29,21 +29,21 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
             ));
         }
     };
-    output::check_metrics(&args.metrics)?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
     args.results.export.checked(&names(&FORMATS))?;
-    let limits = output::limits(&args.limit, &[])?;
-    let store = paths::existing_store(args.store.store.as_deref())?;
+    let limits = metrics_and_limits::parse_limits(&args.limit, &[])?;
+    let store = open_store::existing(args.store.store.as_deref())?;
     let (left, right) = (store.find(reference)?, store.find(run)?);
     let mut both = RunPair::of((reference, run), &left, &right)?;
-    output::check_limits(&limits, both.run.arms.iter())?;
+    metrics_and_limits::check_limits(&limits, both.run.arms.iter())?;
     if let Some(text) = &args.margin {
         both.run.terms.margin = values::margin(text)?;
     }
-    output::write(&both.report(&args.metrics, &limits), &args.results, None)
+    formats::write(&both.report(&args.metrics, &limits), &args.results, None)
 }
 
 /// Whether the store has a run with either name.
 fn is_stored(args: &CompareArgs) -> bool {
-    let Ok(store) = paths::existing_store(args.store.store.as_deref()) else { return false };
+    let Ok(store) = open_store::existing(args.store.store.as_deref()) else { return false };
     [&args.reference, &args.run].into_iter().flatten().any(|name| store.find_id(name).is_ok())
 }

@@ -24,6 +24,7 @@ use crate::render::export::{Export, checked, names, writer};
 use crate::render::json::moment as moment_text;
 use crate::render::output;
 use crate::store::Store;
+use crate::store::open_store;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
 use crate::versions::two_revisions::{self, Revisions};
@@ -84,7 +85,7 @@ fn without_command(names: [&str; 2]) -> Option<Fault> {
 
 /// Returns what two words name in the store, if both are runs there.
 fn stored_runs(args: &ExplainArgs, names: [&str; 2]) -> Result<Option<[SideSource; 2]>, Fault> {
-    let Ok(store) = paths::existing_store(args.store.as_deref()) else { return Ok(None) };
+    let Ok(store) = open_store::existing(args.store.as_deref()) else { return Ok(None) };
     match names.iter().all(|name| stored::is_known(&store, name)) {
         true => stored::sources(args, &store, names).map(Some),
         false => Ok(None),
@@ -120,7 +121,7 @@ fn means<'a>(args: &ExplainArgs, counter: Option<&'a ChosenTool>, work: &'a Work
 
 fn keep(args: &ExplainArgs, run: &str) -> Result<Code, Fault> {
     let address = paths::store_address(args.store.as_deref())?;
-    paths::existing_store(args.store.as_deref())?;
+    open_store::existing(args.store.as_deref())?;
     let store = Store::open(&address)?;
     let counter = calls::counter("keep a call tree")?;
     let work = WorkFolder::make()?;

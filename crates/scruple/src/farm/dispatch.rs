@@ -5,7 +5,7 @@ mod node_script;
 mod slurm;
 mod ssh;
 
-use super::FarmEntry;
+use super::config::FarmEntry;
 use super::config::{BuildPlace, DispatchKind};
 use super::folder::{UnitFolder, appears};
 use super::unit_data::UnitFailure;

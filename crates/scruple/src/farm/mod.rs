@@ -20,5 +20,4 @@ mod simulation;
 pub mod two_versions;
 pub mod unit_data;
 
-pub use config::FarmEntry;
 pub use dispatch::Farm;

@@ -7,8 +7,8 @@ use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
 use crate::history;
-use crate::paths;
 use crate::render::output;
+use crate::store::open_store;
 use crate::versions::args::{TIME_LIMIT, recipe};
 use crate::versions::requested_subjects::{
     RequestedSubjects, check_work_size, files_left_behind, named, yardstick,
@@ -133,7 +133,7 @@ fn overridden(
 /// Returns the definition of the repository's newest history in which a version was weighed. Without such a history,
 /// whatever is missing is reported where it is needed.
 fn past(place: &str, args: &TakeArgs) -> Option<Definition> {
-    let store = paths::existing_store(args.store.store.as_deref()).ok()?;
+    let store = open_store::existing(args.store.store.as_deref()).ok()?;
     history::definition(place, &HistoryChoice::Weighed, &store).ok()?
 }
 

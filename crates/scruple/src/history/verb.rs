@@ -16,11 +16,12 @@ use crate::git::Repository;
 use crate::history;
 use crate::interruption;
 use crate::new_run;
-use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::render::json::moment;
 use crate::render::output;
+use crate::run_report::metrics_and_limits;
+use crate::store::open_store;
 use crate::versions::{self, BuildStarter, accepted_changes, environment};
 use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, VersionState};
@@ -48,7 +49,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let (request, terms) = resolve::request(args, aim)?;
     let effort = &args.effort;
-    let store = paths::open_store_of_history(&args.store)?;
+    let store = open_store::for_history(&args.store)?;
     let farm = match &source {
         ReadingSource::Machine(_) => Farm::of(&Config::find()?)?,
         ReadingSource::Script(_) => None,
@@ -87,7 +88,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     drop(work);
     let mut explanations = String::new();
     if let (Some((place, of)), None) = (explained, &fault) {
-        let store = paths::open_store_of_history(&args.store)?;
+        let store = open_store::for_history(&args.store)?;
         let of = changes::RebuildContext {
             place: &place,
             recipe: &of.recipe,
@@ -97,7 +98,7 @@ fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
         };
         explanations = changes::explained(&history, &of)?;
     }
-    let known = changes::known(&paths::open_store_of_history(&args.store)?, &history.run.id)?;
+    let known = changes::known(&open_store::for_history(&args.store)?, &history.run.id)?;
     page::show(&history, known, &args.page)?;
     if !explanations.is_empty() {
         output::print_beside(args.page.json, &explanations)?;
@@ -130,13 +131,13 @@ fn status(args: &StatusArgs) -> Result<Code, Fault> {
 fn report(args: &StoredArgs) -> Result<Code, Fault> {
     page::check(&args.page)?;
     let history = stored(&args.which, HistoryChoice::Weighed)?;
-    let known = changes::known(&paths::existing_store(args.which.store.as_deref())?, &history.run.id)?;
+    let known = changes::known(&open_store::existing(args.which.store.as_deref())?, &history.run.id)?;
     page::show_stored(&history, known, &args.page, args.pair.as_deref())?;
     Ok(Code::Fine)
 }
 
 fn stored(args: &WhichArgs, unnamed: HistoryChoice<'_>) -> Result<History, Fault> {
-    let store = paths::existing_store(args.store.as_deref())?;
+    let store = open_store::existing(args.store.as_deref())?;
     match &args.history {
         Some(name) => history::stored("", &HistoryChoice::Named(name), &store),
         None => history::stored(&versions::place_of(args.repo.as_deref())?, &unnamed, &store),
@@ -146,7 +147,7 @@ fn stored(args: &WhichArgs, unnamed: HistoryChoice<'_>) -> Result<History, Fault
 /// Lists the other histories of the repository, and how to name them.
 fn others(args: &WhichArgs, shown: &History) -> Result<String, Fault> {
     let Ok(place) = versions::place_of(args.repo.as_deref()) else { return Ok(String::new()) };
-    let listed = paths::existing_store(args.store.as_deref())?.histories_of(&place)?;
+    let listed = open_store::existing(args.store.as_deref())?.histories_of(&place)?;
     let mut text = String::new();
     for other in listed.iter().filter(|listed| listed.id != shown.run.id) {
         if text.is_empty() {
@@ -178,7 +179,7 @@ fn states(history: &History) -> String {
 }
 
 fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
-    output::check_metrics(args.metric.as_slice())?;
+    metrics_and_limits::check_metrics(args.metric.as_slice())?;
     let place = versions::place_of(args.repo.as_deref())?;
     let repository = Repository::at(Path::new(&place));
     let commit = repository

@@ -8,8 +8,8 @@ use crate::paths::{self, WorkFolder};
 use crate::profile::read::{Kind, KnownCallers};
 use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
-use crate::render::export::{self, Export};
-use crate::render::output;
+use crate::render::export::Export;
+use crate::render::{export, output};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::{
     ChosenTool, DEFINITION, End, Profile, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,

@@ -11,11 +11,10 @@ use super::single_launch;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
-use crate::paths;
 use crate::paths::WorkFolder;
-use crate::render::json;
-use crate::render::output;
+use crate::render::{json, output};
 use crate::store::add_readings;
+use crate::store::open_store;
 use crate::store::run_writer::RunWriter;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::{RunState, Terms};
@@ -149,7 +148,7 @@ pub fn figures() -> impl Iterator<Item = &'static str> {
 
 /// Stores the readings, with an arm for each size.
 fn keep(args: &LeakArgs, found: &Leak, sizes: &[(f64, String)], programs: Vec<PathBuf>) -> Result<(), Fault> {
-    let Some(store) = paths::open_store(&args.store)? else { return Ok(()) };
+    let Some(store) = open_store::for_run(&args.store)? else { return Ok(()) };
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let mut run = new_run::empty_run(None, args.store.label.as_deref(), Terms::default(), &programs);
     for (size, written) in sizes {

@@ -2,7 +2,7 @@
 
 use super::windows::{TargetServer, part_name};
 use crate::fault::Fault;
-use crate::render::output;
+use crate::run_report::metrics_and_limits;
 use scruple_core::limit::Limit;
 
 /// Returns the limits of the command line together with those of the scenarios.
@@ -22,7 +22,7 @@ pub fn with_limits_of(sides: &[TargetServer], mut limits: Vec<Limit>) -> Result<
     }
     if sides.iter().filter(|side| side.yardstick.is_none()).count() < 2 {
         let why = "there is only one server: give the one to compare with (--against old=URL)";
-        output::refuse_changes(&limits, why)?;
+        metrics_and_limits::refuse_changes(&limits, why)?;
     }
     Ok(limits)
 }

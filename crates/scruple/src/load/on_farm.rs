@@ -16,8 +16,11 @@ use crate::new_run;
 use crate::paths;
 use crate::progress::Progress;
 use crate::render::export::names;
+use crate::render::output;
 use crate::render::page::Section;
-use crate::render::{FORMATS, Report, output, run_on_terminal};
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{Report, formats, metrics_and_limits, terminal};
+use crate::store::open_store;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_measure::load::Address;
@@ -26,7 +29,7 @@ use std::path::{Path, PathBuf};
 /// Has the nodes load the servers, stores the run, and prints the report.
 pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fault> {
     check(args)?;
-    output::check_metrics(&args.judging.metrics)?;
+    metrics_and_limits::check_metrics(&args.judging.metrics)?;
     let sides = sides(args)?;
     let programs = verb::programs(&sides);
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
@@ -34,14 +37,14 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
         new_run::empty_run(args.amount.seed, args.store.label.as_deref(), verb::terms(args)?, &programs);
     // The command line is checked here, before any node is asked.
     let plan = plan(args, &sides[sides.len() - 1], head.seed)?;
-    let limits = with_limits_of(&sides, output::limits(&args.judging.limit, &[])?)?;
+    let limits = with_limits_of(&sides, metrics_and_limits::parse_limits(&args.judging.limit, &[])?)?;
     let arms: Vec<_> = sides
         .iter()
         .flat_map(|side| [side.arm(&plan)].into_iter().chain(side.parts(&plan, sides.len() > 1)))
         .collect();
-    output::check_limits(&limits, arms.iter())?;
+    metrics_and_limits::check_limits(&limits, arms.iter())?;
     head.terms.limits.clone_from(&limits);
-    let store = paths::open_store(&args.store)?;
+    let store = open_store::for_run(&args.store)?;
     let interrupted = interruption::flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     let by = by(args, &sides);
@@ -52,8 +55,8 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     let report = Report::of(&run, &args.judging.metrics, &limits);
     let footer = writer
         .address(&run)
-        .map(|place| run_on_terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
-    let code = output::write(&report, &args.results, footer.as_deref())?;
+        .map(|place| terminal::stored(&run.id, &place, &paths::store_option(&place), output::width()));
+    let code = formats::write(&report, &args.results, footer.as_deref())?;
     if let Some(error) = &writer.fault {
         return Err(error.after_measuring());
     }

@@ -25,10 +25,11 @@ use crate::new_run;
 use crate::paths;
 use crate::paths::WorkFolder;
 use crate::progress::{Progress, in_words};
-use crate::render::FORMATS;
 use crate::render::export::{names, writer};
 use crate::render::output;
-use crate::render::{Report, run_on_terminal};
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{Report, formats, metrics_and_limits, terminal};
+use crate::store::open_store;
 use scruple_core::default_margins;
 use scruple_core::knee::{KneeSearch, Slo};
 use scruple_core::limit::Limit;
@@ -61,9 +62,9 @@ pub fn load(args: &LoadArgs) -> Result<Code, Fault> {
     let mut report = Report::of(&loading.run, &args.judging.metrics, &limits);
     report.loads = Some(&loads);
     let footer = loading.stored_at().map(|place| {
-        run_on_terminal::stored(&loading.run.id, &place, &paths::store_option(&place), output::width())
+        terminal::stored(&loading.run.id, &place, &paths::store_option(&place), output::width())
     });
-    let code = output::write(&report, &args.results, footer.as_deref())?;
+    let code = formats::write(&report, &args.results, footer.as_deref())?;
     for file in &exports {
         if let Some(write) = writer(&export::FORMATS, &file.format) {
             write(&file.path, &loads)?;
@@ -96,8 +97,8 @@ pub struct FinishedLoad {
 
 /// Loads the servers and stores the run. The servers are on the node of `link`, if there is one.
 pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad, Fault> {
-    output::check_metrics(&args.judging.metrics)?;
-    let limits = output::limits(&args.judging.limit, &[])?;
+    metrics_and_limits::check_metrics(&args.judging.metrics)?;
+    let limits = metrics_and_limits::parse_limits(&args.judging.limit, &[])?;
     if args.cost.instructions().is_some() && args.server.is_empty() {
         return Err(Fault::usage(
             "instructions are counted from a server’s start on: give its command after ‘--’, or leave --with instructions out",
@@ -125,7 +126,7 @@ pub fn take(args: &LoadArgs, link: Option<RemoteServer>) -> Result<FinishedLoad,
     let several = sides.len() > 1;
     arms.extend(sides.iter().flat_map(|side| side.parts(&plan, several)));
     let limits = with_limits_of(&sides, limits)?;
-    output::check_limits(&limits, arms.iter())?;
+    metrics_and_limits::check_limits(&limits, arms.iter())?;
     run.terms.limits.clone_from(&limits);
     let interrupted = interruption::flag()?;
     let observed = ObservedServer::of(args)?;
@@ -219,7 +220,7 @@ impl LoadSetup<'_> {
                 Division::of(&self.plan, servers, self.args.windows(servers), knows)
             }
         };
-        let store = paths::open_store(&self.args.store)?;
+        let store = open_store::for_run(&self.args.store)?;
         let progress = self.progress();
         if self.args.scripted.is_none() {
             progress.note(&announcement(&self.plan, &division, self.sides.len() as u32, self.counts()));
@@ -401,7 +402,7 @@ impl LoadSetup<'_> {
             })
             .collect();
         run.state = if found.interrupted { RunState::Interrupted } else { RunState::Complete };
-        let store = paths::open_store(&self.args.store)?;
+        let store = open_store::for_run(&self.args.store)?;
         let arms = arms.into_iter().map(|(_, arm, _)| arm).collect();
         let loading = Loading::taken(arms, run, store)?;
         let stop = found.interrupted.then(|| Fault {

@@ -1,7 +1,7 @@
 //! Describes the environment of a run, how it differs from that of another run, and the command that repeats the run.
 
-use crate::render::Report;
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, Table, harmless_sentence};
+use crate::run_report::Report;
 use scruple_core::plural::counted;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;

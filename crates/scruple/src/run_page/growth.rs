@@ -2,14 +2,14 @@
 
 use super::COLOURS;
 use super::what;
-use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Section, SectionPart, harmless_name,
     harmless_sentence,
 };
-use crate::render::scaling::THREADS;
-use crate::render::sentence::form_in;
+use crate::run_report::Report;
+use crate::run_report::scaling::THREADS;
+use crate::run_report::sentence::form_in;
 use scruple_core::judge::GrowthFit;
 use scruple_core::sorting;
 use scruple_core::stats::growth::GrowthForm;
@@ -89,7 +89,7 @@ fn chart(report: &Report<'_>, key: &str, parameter: &str) -> Option<Chart> {
     let curves = fits.iter().filter(|fit| fit.growth.form.has_curve()).enumerate();
     layers.extend(curves.map(|(place, fit)| curve(fit, &sizes, (versions.len() + place) % COLOURS)));
     let scale = |wide: bool| if wide { AxisScale::Log } else { AxisScale::Linear };
-    let lines = fits.iter().map(|fit| harmless_sentence(&crate::render::sentence::growth_line(fit)));
+    let lines = fits.iter().map(|fit| harmless_sentence(&crate::run_report::sentence::growth_line(fit)));
     Some(Chart {
         name: slug(&format!("{}-growth-{parameter}", what(key))),
         title: format!("{} by {}", super::capital(&what(key)), harmless_name(parameter)),

@@ -2,9 +2,10 @@
 
 use super::matrix::effect_alone;
 use super::{capital, what};
+use crate::render::metric_words::verdict_words;
 use crate::render::page::{Span, Tone, harmless_name, harmless_sentence, tone};
-use crate::render::sentence as words;
-use crate::render::{Report, verdict_words};
+use crate::run_report::Report;
+use crate::run_report::sentence as words;
 use scruple_core::judge::{self, Judged};
 use scruple_core::plural;
 use scruple_core::sorting;

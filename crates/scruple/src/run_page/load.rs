@@ -2,12 +2,12 @@
 //! rate.
 
 use super::COLOURS;
-use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Field, Heat, Layer, LayerShape, Plot,
     Section, SectionPart, Shade, Span, Table, Tone, harmless_name, harmless_sentence,
 };
+use crate::run_report::Report;
 use scruple_core::judge::Judged;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};

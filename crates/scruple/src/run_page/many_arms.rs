@@ -9,7 +9,7 @@ use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, RowChart, Section, SectionPart, Shade, Span,
     Table, Tone, harmless_name, tone,
 };
-use crate::render::{Report, tare_of};
+use crate::run_report::{Report, tare_of};
 use scruple_core::judge::{self, Judged, bench_cases};
 use scruple_core::sorting;
 use scruple_core::stats::tare::Net;

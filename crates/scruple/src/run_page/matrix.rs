@@ -1,11 +1,12 @@
 //! The table of all metrics of all arms.
 
 use super::what;
+use crate::render::metric_words::{effect_text, verdict_words};
 use crate::render::page::{
     Cell, ColumnHeading, Section, SectionPart, Span, Table, Tone, harmless_name, sign, tone,
 };
-use crate::render::sentence::multiple;
-use crate::render::{Report, effect_text, verdict_words};
+use crate::run_report::Report;
+use crate::run_report::sentence::multiple;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::Judged;
 use scruple_core::metric::Quality;

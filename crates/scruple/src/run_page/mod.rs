@@ -15,13 +15,13 @@ pub mod several;
 pub mod verb;
 
 use crate::load::report::page as figures;
-use crate::render::Report;
 use crate::render::json::moment;
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, harmless_name, harmless_sentence,
 };
-use crate::render::sentence as words;
-use crate::render::sentence::measure;
+use crate::run_report::Report;
+use crate::run_report::sentence as words;
+use crate::run_report::sentence::measure;
 use scruple_core::judge;
 use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;
@@ -225,9 +225,9 @@ fn limits(report: &Report<'_>) -> Vec<SectionPart> {
 
 /// Makes the section with the ranking, the tare and the other sentences of the report.
 fn sentences(report: &Report<'_>) -> Option<Section> {
-    let mut lines: Vec<String> = crate::render::few_readings::lines(report);
-    lines.extend(crate::render::unlike_medians::lines(report));
-    lines.extend(crate::render::ranking::line(report));
+    let mut lines: Vec<String> = crate::run_report::few_readings::lines(report);
+    lines.extend(crate::run_report::unlike_medians::lines(report));
+    lines.extend(crate::run_report::ranking::line(report));
     lines.extend(words::growth_lines(report));
     // The tare of a case is a loop, whose cost is in the table of cases.
     if !report.of_cases() {

@@ -5,12 +5,13 @@ use super::COLOURS;
 use super::matrix::verdict_in_words;
 use super::what;
 use crate::render::chart::thin;
+use crate::render::metric_words::{effect_text, verdict_words};
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartPoint, ChartRow, ColumnHeading, Dot, Drawn, Fold, Layer, LayerShape, Plot,
     RowChart, SectionPart, Shade, Span, Table, Tone, harmless_name, tone,
 };
-use crate::render::{Report, effect_text, tare_of, verdict_words};
+use crate::run_report::{Report, tare_of};
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::{Judged, counted_blocks, pooled};
 use scruple_core::sample::Sample;

@@ -1,12 +1,12 @@
 //! Draws how throughput grows with the number of threads, beside that of an ideal program.
 
-use crate::render::Report;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, AxisLabel, AxisScale, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Layer, LayerShape, Plot,
     Section, SectionPart, Span, Table, Tone, harmless_name,
 };
-use crate::render::scaling::{self, Scaling, ScalingPoint};
+use crate::run_report::scaling::{Scaling, ScalingPoint};
+use crate::run_report::{Report, scaling};
 use scruple_core::plural::{counted, noun};
 use scruple_core::unit::{Unit, quantity, share, times};
 

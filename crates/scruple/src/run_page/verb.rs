@@ -5,15 +5,14 @@ use super::{leak, page_with, several};
 use crate::explain::changes;
 use crate::fault::{Code, Fault};
 use crate::history;
-use crate::paths;
-use crate::render::Report;
 use crate::render::align::wrap;
-use crate::render::chart;
-use crate::render::export::{self, Export, names, writer};
-use crate::render::output;
+use crate::render::export::{Export, names, writer};
 use crate::render::page::chart::Chart;
 use crate::render::page::{FORMATS, Page, terminal};
+use crate::render::{chart, export, output};
+use crate::run_report::{Report, metrics_and_limits};
 use crate::store::Store;
+use crate::store::open_store;
 use std::path::Path;
 
 /// Writes the page of a stored run.
@@ -21,7 +20,7 @@ pub fn report(args: &ReportArgs) -> Result<Code, Fault> {
     if args.last {
         return Err(Fault::usage("`scruple report --last` is now `scruple report last`"));
     }
-    output::check_metrics(&args.metrics)?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
     let files = files(args)?;
     let page = found(args)?;
     let texts: Vec<(&Path, String)> = files
@@ -70,7 +69,7 @@ pub fn history_text(store: &Store, name: &str, metrics: &[String]) -> Result<Opt
 
 /// Returns the page of the requested run or runs.
 fn found(args: &ReportArgs) -> Result<Page, Fault> {
-    let store = paths::existing_store(args.store.as_deref())?;
+    let store = open_store::existing(args.store.as_deref())?;
     let [name] = &args.runs[..] else {
         let runs: Result<Vec<_>, Fault> =
             args.runs.iter().map(|name| Ok((name.as_str(), store.find(name)?))).collect();

@@ -2,16 +2,18 @@
 
 use super::args::ShowArgs;
 use crate::fault::{Code, Fault};
-use crate::paths;
 use crate::render::export::names;
+use crate::render::output;
 use crate::render::page::terminal;
-use crate::render::{FORMATS, Report, output};
+use crate::run_report::formats::FORMATS;
+use crate::run_report::{Report, formats, metrics_and_limits};
+use crate::store::open_store;
 
 /// Prints a stored run.
 pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.metrics)?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
     args.results.export.checked(&names(&FORMATS))?;
-    let store = paths::existing_store(args.store.as_deref())?;
+    let store = open_store::existing(args.store.as_deref())?;
     // A table of a history would have a row for every version.
     if !args.results.json
         && !args.chart
@@ -25,7 +27,7 @@ pub fn show(args: &ShowArgs) -> Result<Code, Fault> {
     run.name_versions();
     let report = Report::of(&run, &args.metrics, &run.terms.limits);
     // `show` is not a gate: an exceeded limit decides the exit code of the run, not of showing it later.
-    output::write(&report, &args.results, None)?;
+    formats::write(&report, &args.results, None)?;
     if args.chart && !args.results.json {
         let charts = terminal::charts(&crate::run_page::page(&report), output::width());
         output::print(&format!("\n{charts}"))?;

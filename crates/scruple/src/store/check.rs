@@ -2,9 +2,9 @@
 
 use super::args::StoreCheckArgs;
 use super::database::{DatabaseFailure, Refusal};
+use super::open_store;
 use super::{Store, StoreError};
 use crate::fault::{Code, Fault};
-use crate::paths;
 use crate::render::output;
 use scruple_core::plural::counted;
 
@@ -46,7 +46,7 @@ fn damage(part: String, failure: DatabaseFailure) -> Result<String, DatabaseFail
 
 /// Reads everything in the store, and reports damage.
 pub fn check(args: &StoreCheckArgs) -> Result<Code, Fault> {
-    let store = paths::existing_store(args.store.as_deref())?;
+    let store = open_store::existing(args.store.as_deref())?;
     let (count, wrong) = store.examine()?;
     let path = store.address();
     if wrong.is_empty() {

@@ -2,8 +2,8 @@
 
 use super::Store;
 use super::args::{RowFormat, StoreExportArgs};
+use super::open_store;
 use crate::fault::{Code, Fault};
-use crate::paths;
 use crate::render::csv::quoted;
 use crate::render::json::{inert, timestamp};
 use scruple_core::harmless_text::for_terminal;
@@ -41,7 +41,7 @@ pub(super) const HEAD: &str =
 
 /// Writes the rows of the requested runs.
 pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
-    let store = paths::existing_store(args.store.as_deref())?;
+    let store = open_store::existing(args.store.as_deref())?;
     let ids: Vec<String> = match args.runs.is_empty() {
         true => store.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),
         false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,

@@ -19,10 +19,10 @@ pub mod journal_entry;
 pub mod list;
 mod migrations;
 pub mod newest;
+pub mod open_store;
 mod outbox;
 mod owner;
 pub mod points;
-
 pub mod read_runs;
 pub mod remove;
 pub mod run_writer;

@@ -3,7 +3,8 @@
 use super::series::{SeriesChanges, Trend, is_worse};
 use super::verb::ChosenRuns;
 use crate::history::report::sparkline::{self, VersionCell};
-use crate::render::align::{self, wrap};
+use crate::render::align;
+use crate::render::align::wrap;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD};
 use crate::render::json::{document, timestamp};
 use crate::store::StoredPoint;

@@ -6,7 +6,9 @@ use super::series::trends;
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
+use crate::run_report::metrics_and_limits;
 use crate::store::StoredPoint;
+use crate::store::open_store;
 use scruple_core::harmless_text::list_names;
 use scruple_core::sorting::SortedMap;
 
@@ -27,8 +29,8 @@ pub struct ChosenRuns {
 
 /// Prints the trend.
 pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
-    output::check_metrics(&args.metrics)?;
-    let store = paths::existing_store(args.store.as_deref())?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
+    let store = open_store::existing(args.store.as_deref())?;
     let points = store.points(&args.subject)?;
     if points.is_empty() {
         let known = store.subjects()?;

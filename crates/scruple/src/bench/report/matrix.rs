@@ -1,8 +1,8 @@
 //! The matrix of cases by programs. Each cell is a multiple of the reference program's cost.
 
-use crate::render::Report;
 use crate::render::align::{fit, right};
 use crate::render::colours::{DIM, OPEN};
+use crate::run_report::Report;
 use scruple_core::judge::{Judged, headline};
 use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};

@@ -34,7 +34,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
     }
     out.push_str(&spread(run, arm, time, iterations));
     out.push_str(&less_tare(run, arm));
-    let cycle = crate::render::tare_of(run, arm).and_then(clock::cycle);
+    let cycle = crate::run_report::tare_of(run, arm).and_then(clock::cycle);
     if let Some(cycle) = cycle.filter(|cycle| *cycle > 0.0) {
         let _ = writeln!(out, "      the core ran at {:.2} GHz", 1.0 / cycle);
     }
@@ -115,7 +115,7 @@ fn less_tare(run: &Run, arm: &Arm) -> String {
     let mut out = String::new();
     if let Some(fixed) = arm.sample("instructions.intercept") {
         let count = |value: f64| quantity(value, &Unit::Count);
-        let tare = crate::render::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
+        let tare = crate::run_report::tare_of(run, arm).and_then(|tare| tare.sample("instructions"));
         let tare = tare.map_or(String::new(), |tare| {
             format!("the tare’s {} instructions are subtracted;  ", count(median(&tare.readings)))
         });
@@ -125,7 +125,7 @@ fn less_tare(run: &Run, arm: &Arm) -> String {
             count(median(&fixed.readings))
         );
     }
-    let net = crate::render::tare_of(run, arm)
+    let net = crate::run_report::tare_of(run, arm)
         .and_then(|tare| bench_cases::net(arm, tare, "time.cpu", run.terms.level));
     if let Some(net) = net {
         let _ = writeln!(
@@ -141,7 +141,7 @@ fn less_tare(run: &Run, arm: &Arm) -> String {
 
 /// Says in how many blocks the program had to wait for a core, where that was recorded.
 fn waiting(run: &Run, arm: &Arm) -> String {
-    let Some((tare, waited)) = crate::render::tare_of(run, arm)
+    let Some((tare, waited)) = crate::run_report::tare_of(run, arm)
         .and_then(|tare| tare.sample(witnesses::WAITED).map(|waited| (tare, waited)))
     else {
         return String::new();

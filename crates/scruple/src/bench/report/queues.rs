@@ -1,8 +1,8 @@
 //! A separate table of the readings that concurrency cases report in addition to time.
 
-use crate::render::Report;
 use crate::render::align::{fit, left_out_line, right};
 use crate::render::colours::DIM;
+use crate::run_report::Report;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};

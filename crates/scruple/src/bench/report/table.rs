@@ -3,8 +3,9 @@
 use super::panel;
 use crate::render::align::{fit, left_out_line, on_points, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::render::run_on_terminal::preface;
-use crate::render::{Report, effect_text, scaling, sentence, title, verdict_words};
+use crate::render::metric_words::{effect_text, title, verdict_words};
+use crate::run_report::terminal::preface;
+use crate::run_report::{Report, scaling, sentence};
 use scruple_core::judge::{Estimate, bench_cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::plural::counted;
@@ -61,7 +62,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     out.push_str(&matrix);
     out.push_str(&scaling_lines(report));
     out.push_str(&super::queues::text(report, width));
-    crate::render::run_on_terminal::remarks(report, width, &mut out);
+    crate::run_report::terminal::remarks(report, width, &mut out);
     out
 }
 

@@ -4,13 +4,14 @@ use super::origin_words;
 use super::terminal::words;
 use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
+use crate::render::metric_words::title;
 use crate::render::page::{
     Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, harmless_name, harmless_sentence,
     html,
 };
-use crate::render::{Report, title};
 use crate::run_page::several::unique;
 use crate::run_page::{capital, of_run, page};
+use crate::run_report::Report;
 use scruple_core::gate::GateOutcome;
 use scruple_core::judge::limits::Kept;
 

@@ -5,7 +5,7 @@ use super::origin_words;
 use crate::check::origins::RegressionOrigin;
 use crate::check::summary::GateSummary;
 use crate::render::json::written;
-use crate::render::title;
+use crate::render::metric_words::title;
 use scruple_core::harmless_text::plain;
 use serde_json::{Value, json};
 

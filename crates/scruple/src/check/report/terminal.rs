@@ -5,7 +5,7 @@ use crate::check::sentence;
 use crate::check::summary::{FoundRow, GateSummary};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::render::title;
+use crate::render::metric_words::title;
 use anstyle::Style;
 use scruple_core::gate::GateOutcome;
 use scruple_core::judge::limits::Kept;

@@ -2,7 +2,7 @@
 
 use super::{remarks, words};
 use crate::explain::findings::Findings;
-use crate::render::document_table::escaped;
+use crate::render::markup::escaped;
 use scruple_core::unit::share;
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ fn bare(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::render::document_table::escaped;
+    use crate::render::markup::escaped;
 
     #[test]
     fn names_of_functions_are_no_markup() {

@@ -6,12 +6,12 @@ use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::Findings;
 use crate::new_run::command_line;
-use crate::render::chart;
-use crate::render::flame_graph::{self, FlameBox};
+use crate::render::flame_graph::FlameBox;
 use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
     harmless_name, harmless_sentence, html,
 };
+use crate::render::{chart, flame_graph};
 use crate::run_page::{self, capital};
 use crate::secrets::without_secrets;
 use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};

@@ -4,12 +4,12 @@
 use super::event::{EventDirection, HistoryEvent};
 use super::{HistoryReport, csv, words};
 use crate::history::args::ChartForm;
+use crate::render::metric_words::title;
 use crate::render::page::chart::slug;
 use crate::render::page::{
     self, Axis, AxisLabel, AxisScale, Chart, ChartPoint, Drawn, Layer, LayerShape, Plot, Tone, harmless_name,
     harmless_sentence,
 };
-use crate::render::title;
 use scruple_core::history::{self, Series, VersionState};
 use scruple_core::unit::quantity;
 

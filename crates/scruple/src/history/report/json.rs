@@ -1,7 +1,8 @@
 //! JSON, schema 1, in the form of every other answer. Versions are given as indices into `history.versions`.
 
 use super::{ExplainedChange, HistoryReport, commit_links, words};
-use crate::render::json::{ArmHead, RunHead, document, run_head};
+use crate::render::json::document;
+use crate::run_report::json::{ArmHead, RunHead, run_head};
 use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;

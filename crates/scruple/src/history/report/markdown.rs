@@ -2,8 +2,8 @@
 
 use super::event::{EventDirection, HistoryEvent, weight};
 use super::{ExplainedChange, HistoryReport, commit_links, csv, minor_changes, open_questions, words};
-use crate::render::document_table::{Markup, code, escaped};
-use crate::render::title;
+use crate::render::markup::{Markup, code, escaped};
+use crate::render::metric_words::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::sorting;

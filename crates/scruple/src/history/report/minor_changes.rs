@@ -26,7 +26,7 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
         .take(MINOR)
         .filter_map(|event| {
             let (series, change) = event.changes.first()?;
-            let of = crate::render::title(&series.metric);
+            let of = crate::render::metric_words::title(&series.metric);
             let by = change_text(series, change);
             Some(format!("#{} {} {} {by}", event.number, short(page, event.at), plain(&of)))
         })

@@ -139,7 +139,7 @@ impl<'a> HistoryReport<'a> {
     pub fn showing(mut self, metrics: &[String]) -> HistoryReport<'a> {
         if !metrics.is_empty() {
             let named = |series: &&Series| {
-                let declared = crate::render::declared(&series.metric);
+                let declared = crate::render::metric_words::declared(&series.metric);
                 metrics.iter().any(|pattern| declared.matches(pattern))
             };
             self.shown = self.judgement.series.iter().filter(named).collect();

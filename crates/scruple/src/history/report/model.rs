@@ -352,7 +352,7 @@ fn course(series: &Series) -> Vec<Cell> {
     let points = series.points.iter().filter(|point| point.value.is_finite());
     let mut cells = vec![
         Cell::code(harmless_name(&series.subject)),
-        Cell::text(harmless_name(&crate::render::title(&series.metric))),
+        Cell::text(harmless_name(&crate::render::metric_words::title(&series.metric))),
         Cell { course: points.map(|point| (point.version as f64, point.value)).collect(), ..Cell::default() },
     ];
     match shown {

@@ -6,7 +6,7 @@ use super::sparkline::VersionCell;
 use super::{HistoryReport, minor_changes, open_questions, words};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::render::title;
+use crate::render::metric_words::title;
 use anstyle::Style;
 use scruple_core::history::Series;
 use scruple_core::unit::quantity;

@@ -2,7 +2,7 @@
 
 use super::HistoryReport;
 use super::event::HistoryEvent;
-use crate::render::title;
+use crate::render::metric_words::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::plural;

@@ -5,6 +5,7 @@ use crate::history::args::PageArgs;
 use crate::history::report::{ExplainedChange, FORMATS, HistoryReport};
 use crate::render::export::{names, writer};
 use crate::render::output;
+use crate::run_report::metrics_and_limits;
 use crate::versions::cache::end_of_log;
 use scruple_core::harmless_text::list_names;
 use scruple_core::history::{History, find_changes};
@@ -15,7 +16,7 @@ const LOG: usize = 4000;
 
 /// Checks the requested outputs before anything is measured.
 pub fn check(args: &PageArgs) -> Result<(), Fault> {
-    output::check_metrics(&args.metrics)?;
+    metrics_and_limits::check_metrics(&args.metrics)?;
     args.export.checked(&names(&FORMATS)).map(|_| ())
 }
 

@@ -1,12 +1,10 @@
 //! Reports Haskell profiles: the live heap, and the cost centres with most time and memory.
 
 use crate::render::align::{fit, on_points, right, wrap};
-use crate::render::bands;
 use crate::render::bands::Band;
-use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
-use crate::render::flame_graph;
 use crate::render::flame_graph::FlameBox;
+use crate::render::{bands, block_characters, flame_graph};
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;

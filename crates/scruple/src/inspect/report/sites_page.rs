@@ -4,11 +4,11 @@ use super::sites::{self, COLUMNS, share_of};
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::inspect::sites::CommandSites;
 use crate::render::export::Formats;
-use crate::render::flame_graph;
 use crate::render::page::{
-    self, Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
+    Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
     SectionPart, SortOrder, Span, Stacked, Table, Tone, harmless_name, harmless_sentence,
 };
+use crate::render::{flame_graph, page};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_measure::allocation_sites::{CourseUnit, HeapAmounts, HeapSites};

@@ -2,9 +2,9 @@
 
 use crate::load::windows::{Loads, RateSearch};
 use crate::progress::in_words;
-use crate::render::Report;
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BAD, BOLD, GOOD, OPEN};
+use crate::run_report::Report;
 use anstyle::Style;
 use scruple_core::knee::{KneeInterval, RateOutcome, Tally};
 use scruple_core::plural::counted;

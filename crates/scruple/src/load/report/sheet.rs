@@ -5,7 +5,7 @@ use super::terminal::pace;
 use crate::load::windows::ServerResults;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM};
-use crate::render::sentence;
+use crate::run_report::sentence;
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
 use scruple_core::sorting::{self, SortedMap};

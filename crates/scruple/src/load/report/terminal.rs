@@ -4,9 +4,9 @@ use super::{memory_map, search, sheet};
 use crate::load::windows::{ExcludedPart, Loads, Pool, ServerResults, Slice};
 use crate::progress::in_words;
 use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::block_characters;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
-use crate::render::run_on_terminal;
-use crate::render::{Report, block_characters};
+use crate::run_report::{Report, terminal};
 use scruple_core::plural::{self, noun};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
@@ -64,8 +64,8 @@ pub(crate) fn text(report: &Report<'_>, loads: &Loads, width: usize) -> String {
     }
     out.push('\n');
     match loads.servers.len() {
-        1 => run_on_terminal::remarks(report, width, &mut out),
-        _ => out.push_str(&run_on_terminal::body(report, width)),
+        1 => terminal::remarks(report, width, &mut out),
+        _ => out.push_str(&terminal::body(report, width)),
     }
     out
 }

@@ -4,9 +4,8 @@ use super::frame;
 use super::frame::{OffScale, beyond, class, columns, key, labels, mark, percent, pixels};
 use super::scale::{Ruler, window};
 use super::thin;
-use crate::render::page::AxisScale;
 use crate::render::page::typeset::typeset;
-use crate::render::page::{ChartRow, Dot, RowChart, Tone};
+use crate::render::page::{AxisScale, ChartRow, Dot, RowChart, Tone};
 use maud::{Markup, html};
 use scruple_core::unit::{change, quantity};
 

@@ -2,7 +2,8 @@
 
 use super::typeset::typeset;
 use super::{Cell, ColumnHeading, Fold, Page, Section, SectionPart, Span, Table, Tone};
-use crate::render::chart::{self, MOST_TOOLTIPS, frame, rows::tone, thin};
+use crate::render::chart::rows::tone;
+use crate::render::chart::{self, MOST_TOOLTIPS, frame, thin};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
 

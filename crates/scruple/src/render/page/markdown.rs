@@ -1,7 +1,7 @@
 //! A page in Markdown: the verdict, the tables, and the content of each chart in words.
 
 use super::{Cell, Chart, Page, Section, SectionPart, Table};
-use crate::render::document_table::{self, Markup, escaped};
+use crate::render::markup::{self, Markup, escaped};
 use std::fmt::Write as _;
 
 /// Writes the page in Markdown.
@@ -68,7 +68,7 @@ fn code(text: &str, out: &mut String) {
 
 fn table_of(table: &Table, out: &mut String) {
     let written = |text: &str, is_code: bool| match is_code {
-        true => document_table::code(text, Markup::Markdown),
+        true => markup::code(text, Markup::Markdown),
         false => escaped(text),
     };
     let heads: Vec<String> = table.head.iter().map(|head| written(&head.text, head.arm.is_some())).collect();

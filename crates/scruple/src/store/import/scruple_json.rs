@@ -2,8 +2,8 @@
 //! versions.
 
 use super::{ImportError, Imported, clean, moment};
-use crate::render::csv;
 use crate::render::json::SCHEMA;
+use crate::run_report::csv;
 use crate::store::export;
 use crate::store::{StoredHistory, StoredVersion};
 use scruple_core::history::Version;

@@ -3,7 +3,7 @@
 //! Times are in seconds. Figures that Scruple did not read are omitted or null, and never 0.
 
 use super::Report;
-use super::json::written;
+use crate::render::json::written;
 use scruple_core::sorting::SortedMap;
 use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};

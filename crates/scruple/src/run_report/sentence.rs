@@ -1,7 +1,8 @@
 //! Writes the verdict as a sentence that a person can quote.
 
+use super::Report;
 use super::advice::advice;
-use super::{Report, node_spread};
+use crate::render::node_spread;
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::metric;

@@ -1,16 +1,12 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::align::{fit, fit_names, left_out_line, remark, right, wrap};
-use super::colours::{BAD, BOLD, DIM, GOOD, OPEN};
-use super::{
-    Report, block_characters, effect_text, few_readings, is_of_requests, ranking, sentence, title,
-    unlike_medians, verdict_words,
-};
+use super::{Report, few_readings, is_of_requests, ranking, sentence, unlike_medians};
 use crate::address::StoreAddress;
-use crate::bench::report::table;
-use crate::fault::Fault;
 use crate::inspect::report::memory;
-use crate::load::report::terminal;
+use crate::render::align::{fit, fit_names, left_out_line, remark, right, wrap};
+use crate::render::block_characters;
+use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
+use crate::render::metric_words::{effect_text, title, verdict_words};
 use anstyle::Style;
 use scruple_core::gate::without_version;
 use scruple_core::judge::limits::Kept;
@@ -49,17 +45,6 @@ struct MetricSection {
     rows: Vec<RowText>,
     /// Why figures are absent, a line for each reason.
     absent: Vec<String>,
-}
-
-/// Writes the report for a terminal with this many columns. Colours are always written; the output stream strips them.
-pub fn text(report: &Report<'_>, width: usize) -> String {
-    if report.of_cases() {
-        return table::text(report, width);
-    }
-    if let Some(loads) = report.loads {
-        return terminal::text(report, loads, width);
-    }
-    format!("{}\n\n{}{}", wrap(&header(report), width), preface(report, width), body(report, width))
 }
 
 /// Writes what a reader of two stored runs must know first.
@@ -185,12 +170,7 @@ pub fn stored(id: &str, place: &StoreAddress, option: &str, width: usize) -> Str
     format!("{DIM}{where_it_is}{gap}{how_to_show_it}{DIM:#}")
 }
 
-/// Formats an error for standard error.
-pub fn fault(fault: &Fault) -> String {
-    format!("{BAD}error:{BAD:#} {fault}")
-}
-
-fn header(report: &Report<'_>) -> String {
+pub(crate) fn header(report: &Report<'_>) -> String {
     // A comparison of two stored runs contains each subject twice, and a series as often as it has values.
     let of_two_runs =
         !report.side_by_side && report.run.arms_of(Role::Subject).all(|arm| arm.version.is_some());
