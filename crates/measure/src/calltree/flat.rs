@@ -1,7 +1,7 @@
 //! What callgrind or cachegrind counted, in the form of a call tree: each function directly below the program, because
 //! they have no calling contexts. Callgrind also records the calls between functions.
 
-use super::binary::Binaries;
+use super::machine_code::binary::Binaries;
 use super::profile::{
     Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
 };

@@ -1,9 +1,9 @@
 //! Live blocks of a process by calling context, as the tool counts them, and the allocation sites that they give.
 
-use super::demangle::demangle;
+use super::machine_code::demangle::demangle;
+use super::machine_code::symbols::Symbols;
 use super::merged_profiles::Side;
 use super::profile::{End, LiveBlocks, Profile, ProfileContext, ProfileFunction, Profiles};
-use super::symbols::Symbols;
 use crate::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
 };

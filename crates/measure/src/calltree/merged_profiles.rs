@@ -1,11 +1,11 @@
 //! Merges the profiles of one program into one call tree, with names that can be compared across versions.
 
-use super::aliases::Aliases;
-use super::demangle::demangle;
 use super::haskell::{self, ClosureTypes, SourceText};
-use super::machine_code::MachineCode;
+use super::machine_code::aliases::Aliases;
+use super::machine_code::code_hashes::MachineCode;
+use super::machine_code::demangle::demangle;
+use super::machine_code::stripped_function::{self, NamesByAddress};
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
-use super::stripped_function::{self, NamesByAddress};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;

@@ -1,7 +1,7 @@
 //! Instructions by source function and line, with inlined functions listed separately.
 
+use super::machine_code::symbols::{SourceFrame, Symbols};
 use super::profile::{InstructionRun, Profile, Profiles};
-use super::symbols::{SourceFrame, Symbols};
 use scruple_core::sorting;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Finds where the procedures of a Haskell program begin, from symbols and from debugging information.
 
-use super::super::debug_file::{self, DwarfReader};
+use super::super::machine_code::debug_file::{self, DwarfReader};
 use super::super::profile::InstructionRun;
 use super::heap_limit;
 use super::names;

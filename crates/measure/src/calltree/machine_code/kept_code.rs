@@ -1,8 +1,8 @@
 //! Collects the machine code of a program's executed functions, to be stored with a profile.
 
 use super::binary::{Binaries, LONGEST};
-use super::machine_code::MachineCode;
-use super::merged_profiles::Side;
+use super::code_hashes::MachineCode;
+use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting::{self, SortedMap};
 
 impl Binaries {

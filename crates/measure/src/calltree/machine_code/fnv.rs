@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 /// FNV-1a with 64 bits (Fowler, Noll, Vo). Unlike the standard library's hasher, it gives the same values in every
 /// version.
-pub(super) struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Fnv {

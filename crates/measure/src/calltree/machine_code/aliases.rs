@@ -1,20 +1,20 @@
 //! Functions with several names: the source gives a function an alias, or the linker folds functions whose code is the
 //! same into one.
 
+use super::code_hashes::content;
 use super::demangle::demangle;
-use super::machine_code::content;
-use super::profile::ProfileFunction;
+use crate::calltree::profile::ProfileFunction;
 use object::{Object, ObjectSymbol, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_core::sorting;
 use std::collections::HashMap;
 
 /// The names of symbols by address, where several are of the same code.
-pub(super) type NamesOfFile = HashMap<u64, Vec<String>>;
+pub(crate) type NamesOfFile = HashMap<u64, Vec<String>>;
 
 /// The functions with several names of the files of profiles. A file is read when one of its functions is first needed.
 #[derive(Default)]
-pub(super) struct Aliases(HashMap<String, NamesOfFile>);
+pub(crate) struct Aliases(HashMap<String, NamesOfFile>);
 
 impl Aliases {
     /// Returns the names that a function has beside `name`, normalised like it, in order. There are none if the file no
@@ -40,7 +40,7 @@ fn read(path: &str) -> Option<NamesOfFile> {
 }
 
 /// Returns the names of functions that begin at one address and have one length.
-pub(super) fn names(file: &object::File) -> NamesOfFile {
+pub(crate) fn names(file: &object::File) -> NamesOfFile {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() != 0);
     let mut places: Vec<(u64, u64, &str)> = functions

@@ -36,7 +36,7 @@ const WORD: usize = 8;
 impl Data {
     /// Hashes the data of a file. Addresses are zeroed: relocated words, and words with values between `begin` and
     /// `end`, the file's own address range.
-    pub(super) fn of(file: &File, (begin, end): (u64, u64)) -> Data {
+    pub(crate) fn of(file: &File, (begin, end): (u64, u64)) -> Data {
         let mut sections: Vec<(u64, Vec<u8>)> = file
             .sections()
             .filter(|section| is_data(section.kind(), section.name().unwrap_or_default()))

@@ -2,8 +2,8 @@
 //! them, and by their place among the others. What is the same function gets the same name on both sides.
 
 use super::binary::Binaries;
-use super::merged_profiles::Side;
 use super::stripped_function::{NamesByAddress, StrippedFunction, label, label_of_second};
+use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// The names of functions by file and start address.
-pub(super) type NamesByAddress = HashMap<String, HashMap<u64, String>>;
+pub(crate) type NamesByAddress = HashMap<String, HashMap<u64, String>>;
 
 /// A function of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct StrippedFunction {
+pub(crate) struct StrippedFunction {
     /// The start address.
     pub begin: u64,
     /// The name, if a symbol has it.
@@ -23,7 +23,7 @@ pub(super) struct StrippedFunction {
 }
 
 /// The name of a function without a symbol: its address in the first file, and in the second if that is different.
-pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
+pub(crate) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
     let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
     match now.filter(|now| *now != begin) {
         Some(now) => format!("function at {begin:#x}, now {now:#x}, of {file} (stripped)"),
@@ -32,12 +32,12 @@ pub(super) fn label(begin: u64, now: Option<u64>, path: &str) -> String {
 }
 
 /// The label of a function that was not found in the first file. It must not be the label of another function.
-pub(super) fn label_of_second(begin: u64, path: &str) -> String {
+pub(crate) fn label_of_second(begin: u64, path: &str) -> String {
     label(begin, None, path).replace(" (stripped)", " (stripped, in B)")
 }
 
 /// The ends of functions by their start, from the unwinding table.
-pub(super) fn ends(file: &object::File) -> SortedMap<u64, u64> {
+pub(crate) fn ends(file: &object::File) -> SortedMap<u64, u64> {
     let mut ends = SortedMap::new();
     let Some(section) = file.section_by_name(".eh_frame") else { return ends };
     let data = section.data().unwrap_or_default();

@@ -24,18 +24,18 @@ pub struct MachineCode {
 }
 
 /// Folds a hash to 32 bits.
-pub(super) fn folded(value: u64) -> u32 {
+pub(crate) fn folded(value: u64) -> u32 {
     (value ^ (value >> 32)) as u32
 }
 
 /// The content of a file. Some formats of profiles have only the names of files, which would be sought in the current
 /// folder.
-pub(super) fn content(path: &str) -> Option<Vec<u8>> {
+pub(crate) fn content(path: &str) -> Option<Vec<u8>> {
     std::fs::read(path).ok().filter(|_| path.starts_with('/'))
 }
 
 /// The digest of a whole file, and whether its code can be disassembled.
-pub(super) fn digest(path: &str) -> Option<(u64, bool)> {
+pub(crate) fn digest(path: &str) -> Option<(u64, bool)> {
     let data = content(path)?;
     let mut hasher = Fnv::default();
     hasher.write(&data);
@@ -44,6 +44,6 @@ pub(super) fn digest(path: &str) -> Option<(u64, bool)> {
 }
 
 /// Whether the code of a file can be disassembled: only that of x86-64 can.
-pub(super) fn decodes(file: &object::File) -> bool {
+pub(crate) fn decodes(file: &object::File) -> bool {
     file.architecture() == Architecture::X86_64
 }

@@ -2,7 +2,7 @@
 
 use super::binary::{Binaries, Binary};
 use super::demangle::demangle;
-use super::merged_profiles::Side;
+use crate::calltree::merged_profiles::Side;
 use iced_x86::{Mnemonic, OpKind};
 use scruple_core::explain::normal;
 
@@ -56,7 +56,7 @@ impl Binary {
     }
 
     /// The name of the function that a call reaches, directly or through a PLT stub; bare only through a stub.
-    pub(super) fn target(&self, address: u64, is_bare: bool) -> Option<String> {
+    pub(crate) fn target(&self, address: u64, is_bare: bool) -> Option<String> {
         if let Some(name) = self.symbols.get(&address).filter(|_| !is_bare) {
             return Some(self.compared_name(name).to_string());
         }

@@ -1,7 +1,7 @@
 //! Whether functions are the same where the linker folds functions whose code is the same into one.
 
 use super::binary::{Binaries, Binary};
-use super::merged_profiles::Side;
+use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting;
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ impl Binaries {
     /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
     /// has a counterpart that has its name, and all counterparts have the same code. If one has none, they are not the
     /// same.
-    pub(super) fn same_if_folded(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
+    pub(crate) fn same_if_folded(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
         let names = |side: &Side, functions: &[usize]| -> Vec<BTreeSet<String>> {
             functions.iter().map(|one| sorting::set(side.tree.functions[*one].names().cloned())).collect()
         };
@@ -34,7 +34,7 @@ impl Binaries {
 
     /// Whether an instruction of both sides refers to one function: some name of the function to which it refers on one
     /// side is a name of that on the other.
-    pub(super) fn share_a_name(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
+    pub(crate) fn share_a_name(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
         let [one, other] = [a, b].map(|(side, function)| self.operations(side, function, place));
         one.iter().any(|hash| other.contains(hash))
     }
@@ -59,7 +59,7 @@ impl Binaries {
 
 impl Binary {
     /// The hashes of the instruction at an address with the other names of the function to which it refers.
-    pub(super) fn by_aliases(&self, function: u64, address: u64) -> Vec<u32> {
+    pub(crate) fn by_aliases(&self, function: u64, address: u64) -> Vec<u32> {
         let target = self.mentioned(address);
         let names = target.and_then(|target| self.aliases.get(&target)).into_iter().flatten();
         names.filter_map(|name| self.operation(function, address, false, Some(name))).collect()

@@ -1,12 +1,12 @@
 //! The machine code of functions, normalised so that addresses which linking assigns do not count as differences.
 
 use super::aliases::{self, NamesOfFile};
+use super::code_hashes::{content, decodes, digest, folded};
 use super::demangle::demangle;
 use super::fnv::Fnv;
 use super::initial_data::Data;
-use super::machine_code::{content, decodes, digest, folded};
-use super::merged_profiles::Side;
 use super::stripped_function::{StrippedFunction, ends};
+use crate::calltree::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
@@ -37,33 +37,33 @@ pub struct ExecutedInstruction {
 }
 
 /// The largest number of bytes of one function whose code is kept.
-pub(super) const LONGEST: u64 = 1 << 13;
+pub(crate) const LONGEST: u64 = 1 << 13;
 
 /// A program or library that was read from disk.
-pub(super) struct Binary {
+pub(crate) struct Binary {
     /// The initial content of its data sections.
-    pub(super) data: Data,
+    pub(crate) data: Data,
     /// Whether its code can be disassembled.
-    pub(super) decodes: bool,
+    pub(crate) decodes: bool,
     /// The loaded segments: the address and the bytes of each.
     segments: Vec<(u64, Vec<u8>)>,
     /// Symbol names by address.
-    pub(super) symbols: SortedMap<u64, String>,
+    pub(crate) symbols: SortedMap<u64, String>,
     /// All names of functions that have several.
-    pub(super) aliases: NamesOfFile,
+    pub(crate) aliases: NamesOfFile,
     /// Names of functions as they are compared, by symbol: those that were needed.
     compared_names: RefCell<HashMap<String, Rc<str>>>,
     /// The ends of functions by their start, from the unwinding table.
-    pub(super) ends: SortedMap<u64, u64>,
+    pub(crate) ends: SortedMap<u64, u64>,
     /// Dynamic relocations: the symbol's name by the address of the slot.
-    pub(super) slots: HashMap<u64, String>,
+    pub(crate) slots: HashMap<u64, String>,
     /// The address range of code and data if it is fixed at link time, as in an executable that is not
     /// position-independent.
     fixed: Option<(u64, u64)>,
 }
 
 /// The digest of a function whose code the language's runtime could not give, such as text that was passed to `eval`.
-pub(super) const UNKNOWN: u64 = 0;
+pub(crate) const UNKNOWN: u64 = 0;
 
 impl Binaries {
     /// Creates an empty collection.
@@ -140,7 +140,7 @@ impl Binaries {
         })
     }
 
-    pub(super) fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
+    pub(crate) fn same_function(&self, a: (&Side, usize), b: (&Side, usize)) -> Option<bool> {
         let (one, other) = (&a.0.functions[a.1], &b.0.functions[b.1]);
         let files = (self.known(a.0, a.1)?, self.known(b.0, b.1)?);
         if files.0.0 == files.1.0 {
@@ -190,7 +190,7 @@ impl Binaries {
     }
 
     /// The functions of a file in the order of addresses: all in its unwinding table, or those whose code was stored.
-    pub(super) fn shapes(&self, side: &Side, path: &str) -> Vec<StrippedFunction> {
+    pub(crate) fn shapes(&self, side: &Side, path: &str) -> Vec<StrippedFunction> {
         let mut shapes = Vec::new();
         if let Some(code) = &side.code {
             for (function, code) in side.functions.iter().zip(&code.functions) {
@@ -291,7 +291,7 @@ impl Binaries {
     }
 
     /// The length of the instruction at an address of a file, in bytes; `None` if it cannot be decoded.
-    pub(super) fn length(&self, path: &str, address: u64) -> Option<u8> {
+    pub(crate) fn length(&self, path: &str, address: u64) -> Option<u8> {
         let file = self.file(path, &Side::default())?;
         u8::try_from(file.decoded(address)?.0.len()).ok()
     }
@@ -307,7 +307,7 @@ impl Binaries {
 
     /// The hash of the operation of the instruction at the distance `place` from the beginning of a function; see
     /// [`Binary::instruction`].
-    pub(super) fn instruction(&self, side: &Side, function: usize, place: u64, is_bare: bool) -> Option<u32> {
+    pub(crate) fn instruction(&self, side: &Side, function: usize, place: u64, is_bare: bool) -> Option<u32> {
         if let Some(code) = &side.code {
             return code.functions.get(function)?.get(&place).copied();
         }
@@ -316,11 +316,11 @@ impl Binaries {
         file.instruction(known.offset, known.offset.checked_add(place)?, is_bare)
     }
 
-    pub(super) fn digest(&self, path: &str) -> Option<(u64, bool)> {
+    pub(crate) fn digest(&self, path: &str) -> Option<(u64, bool)> {
         *self.digests.borrow_mut().entry(path.to_owned()).or_insert_with(|| digest(path))
     }
 
-    pub(super) fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
+    pub(crate) fn file(&self, path: &str, side: &Side) -> Option<Rc<Binary>> {
         let mut files = self.files.borrow_mut();
         files.entry(path.to_owned()).or_insert_with(|| read(path, side).map(Rc::new)).clone()
     }
@@ -378,7 +378,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
 
 impl Binary {
     /// The address of code or data that an instruction contains.
-    pub(super) fn mentioned(&self, address: u64) -> Option<u64> {
+    pub(crate) fn mentioned(&self, address: u64) -> Option<u64> {
         let (instruction, offsets, _) = self.decoded(address)?;
         match instruction.near_branch_target() {
             0 if instruction.is_ip_rel_memory_operand() => Some(instruction.ip_rel_memory_address()),
@@ -398,7 +398,7 @@ impl Binary {
         bytes.get((address - begin) as usize..)
     }
 
-    pub(super) fn decoded(&self, address: u64) -> Option<(Instruction, iced_x86::ConstantOffsets, &[u8])> {
+    pub(crate) fn decoded(&self, address: u64) -> Option<(Instruction, iced_x86::ConstantOffsets, &[u8])> {
         let bytes = self.bytes(address)?;
         let bytes = &bytes[..bytes.len().min(15)];
         let mut decoder = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE);
@@ -408,7 +408,7 @@ impl Binary {
     }
 
     /// A name of a function as it is compared with others.
-    pub(super) fn compared_name(&self, alias: &str) -> Rc<str> {
+    pub(crate) fn compared_name(&self, alias: &str) -> Rc<str> {
         if let Some(name) = self.compared_names.borrow().get(alias) {
             return name.clone();
         }
@@ -420,12 +420,12 @@ impl Binary {
     /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
     /// `function` is the start address of the function that contains it. A bare hash has no names of the file's own
     /// symbols either.
-    pub(super) fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
+    pub(crate) fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
         self.operation(function, address, is_bare, None)
     }
 
     /// Like [`Binary::instruction`], with `alias` in place of the name of the symbol to which the instruction refers.
-    pub(super) fn operation(
+    pub(crate) fn operation(
         &self,
         function: u64,
         address: u64,
