@@ -186,7 +186,7 @@ impl Side {
         let process = self.special(process);
         let begin = self.tree.contexts.len();
         self.processes.push((profile.words.clone(), begin));
-        self.add_runs(profile, &places);
+        self.add_runs(profile, &places, aliases);
         self.add_contexts(profile, process, &places);
         self.add_calls(profile, begin, &places);
     }
@@ -201,6 +201,7 @@ impl Side {
         aliases: &mut Aliases,
     ) -> Vec<usize> {
         let place = |function: &ProfileFunction| {
+            let function = &aliases.with_name(function);
             let is_own = program.is_some() && function.object.as_deref() == program;
             let id = (function.object.clone(), function.offset, function.name.clone(), is_own);
             *known.entry(id).or_insert_with(|| {
@@ -213,8 +214,19 @@ impl Side {
     }
 
     /// Adds which instructions ran, and how often.
-    fn add_runs(&mut self, profile: &Profile, places: &[usize]) {
+    fn add_runs(&mut self, profile: &Profile, places: &[usize], aliases: &mut Aliases) {
+        // The instructions of functions to which Valgrind gives no name are not attributed to them.
+        let mut unnamed: HashMap<(&str, u64), usize> = HashMap::new();
+        for (index, function) in profile.functions.iter().enumerate() {
+            if let (None, Some(object)) = (&function.name, &function.object) {
+                unnamed.insert((object, function.offset), index);
+            }
+        }
         for run in &profile.runs {
+            let function = run.function.or_else(|| {
+                let object = run.object.as_deref()?;
+                unnamed.get(&(object, aliases.begin_without_size(object, run.offset)?)).copied()
+            });
             let mut address = run.offset;
             let mut of_file = match &run.object {
                 Some(object) if self.counts.contains_key(object) => self.counts.get_mut(object),
@@ -225,7 +237,7 @@ impl Side {
                 if let Some(of_file) = &mut of_file {
                     *of_file.entry(address).or_default() += run.count;
                 }
-                if let Some(function) = run.function
+                if let Some(function) = function
                     && let Some(distance) = address.checked_sub(profile.functions[function].offset)
                 {
                     self.executed[places[function]].insert(distance, *length);

@@ -30,6 +30,9 @@ const DESCRIPTIONS: [&str; 9] = [
     ".go.buildinfo",
 ];
 
+/// Symbols without a size before all data, which would stand for the variables without a symbol that follow them.
+const BEGINNINGS: [&str; 3] = ["__data_start", "data_start", "__dso_handle"];
+
 /// The size of an address.
 const WORD: usize = 8;
 
@@ -116,6 +119,7 @@ fn variables(file: &File, sections: &[(u64, Vec<u8>)]) -> SortedMap<String, u64>
     for symbol in file.symbols().chain(file.dynamic_symbols()) {
         if let Ok(name) = symbol.name()
             && !name.is_empty()
+            && !BEGINNINGS.contains(&name)
             && symbol.is_definition()
         {
             places.entry(symbol.address()).or_insert((symbol.size(), name));

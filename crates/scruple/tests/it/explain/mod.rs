@@ -288,7 +288,7 @@ fn where_only_data_of_the_program_differ_they_are_named_and_the_input_is_not_bla
         "{}",
         text.exchange()
     );
-    assert!(unwrapped.contains("data that the program starts with differ (rounds)"), "{}", text.exchange());
+    assert!(unwrapped.contains("data that the program starts with differ (rounds)."), "{}", text.exchange());
     assert!(!unwrapped.contains("No function’s code"), "{}", text.exchange());
 }
 
