@@ -237,10 +237,15 @@ fn nothing(found: &Findings, explanation: &Explanation) -> String {
             share(nameless)
         ),
         () if !found.repeats => NOTHING_BUT_VARIATION.to_owned(),
-        () => {
+        () if found.other_causes.none() => {
             "All of its code is the same: paths or environments of different lengths cause so small a difference."
                 .to_owned()
         }
+        () => format!(
+            "Can’t tell where it comes from: no function differs by more than paths or environments of different lengths \
+             cause{}.",
+            other_possible_causes(found, explanation)
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `scruple explain` on programs whose counts vary from launch to launch.
 
-use crate::explain::{build, explain, first};
+use crate::explain::{build, explain, first, pair, with_rounds};
 use crate::programs::has_valgrind;
 use crate::support::{Place, at};
 
@@ -111,4 +111,17 @@ fn variation_of_generated_code_needs_no_explanation() {
     let sentences = at(&answer.json(), "/explain/sentences").to_string();
     assert!(sentences.contains("No function differs by more than it varies"), "{}", answer.exchange());
     assert!(!sentences.contains("Can’t tell where it comes from"), "{}", answer.exchange());
+}
+
+#[test]
+fn paths_and_environments_are_not_blamed_where_data_differ() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    pair(&place, &with_rounds(20_000), &with_rounds(20_001));
+    let text = place.run(["explain", "--no-time", "./old", "./new"]);
+    assert_eq!(text.code, 0, "{}", text.exchange());
+    let cause = "lengths cause, but data that the program starts with differ (rounds).";
+    assert!(text.unwrapped().contains(cause), "{}", text.exchange());
 }
