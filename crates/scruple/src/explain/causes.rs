@@ -1,8 +1,13 @@
 //! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
-use scruple_core::explain::{CodeComparison, Matched};
+use scruple_core::explain::{CodeComparison, Key, Matched};
 use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
+
+/// The functions that the compiler adds to every program and library for its start and its end. They do the same in all
+/// of them, but mention where the data end, so their code seems to differ where another variable begins there.
+const START_AND_END: [&str; 6] =
+    ["_init", "_fini", "frame_dummy", "register_tm_clones", "deregister_tm_clones", "__do_global_dtors_aux"];
 
 /// What differs between two programs apart from the functions that show a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +47,10 @@ impl OtherCauses {
         };
         let mut causes = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
         files.retain(|_, file| !is_same(file));
-        for key in matched.keys.iter().filter(|key| files.contains_key(key.module.as_str())) {
+        let is_other = |key: &&Key| {
+            files.contains_key(key.module.as_str()) && !START_AND_END.contains(&key.name.as_str())
+        };
+        for key in matched.keys.iter().filter(is_other) {
             causes.unknown_callers |= key.trampoline;
             let same = match key.first.is_empty() || key.second.is_empty() {
                 true => Some(false),
