@@ -44,9 +44,13 @@ pub struct SelectedVersion {
     pub left_out: Vec<String>,
 }
 
-/// The format of the log: one record for each commit. Zero bytes separate its fields, and bytes of value 1 separate its
-/// trailers.
-const FORMAT: &str = "--format=%H%x00%P%x00%T%x00%ct%x00%an%x00%s%x00%(trailers:key=Scruple-Accept,valueonly,separator=%x01)%x1e";
+/// The format of the log: these fields of each commit. With `-z`, each field ends with a zero byte, the only byte that
+/// the text of a commit cannot contain. Bytes of value 1 separate trailers.
+const FORMAT: &str =
+    "--format=%H%x00%P%x00%T%x00%ct%x00%an%x00%s%x00%(trailers:key=Scruple-Accept,valueonly,separator=%x01)";
+
+/// The number of fields of the format.
+const FIELDS: usize = 7;
 
 impl VersionSelection {
     /// Returns a text that describes the range.
@@ -63,7 +67,7 @@ impl VersionSelection {
         let chosen: Vec<String> =
             self.commits.iter().map(|revision| source.commit(revision)).collect::<Result<_, _>>()?;
         let text = self.text();
-        let mut words: Vec<&str> = vec!["log", "--topo-order", "--reverse", FORMAT];
+        let mut words: Vec<&str> = vec!["log", "-z", "--topo-order", "--reverse", FORMAT];
         words.extend(self.first_parent.then_some("--first-parent"));
         words.extend(self.merges.map(|only| if only { "--merges" } else { "--no-merges" }));
         let since = self.since.as_ref().map(|moment| format!("--since={moment}"));
@@ -78,8 +82,9 @@ impl VersionSelection {
         words.push("--");
         let answer = source.repository.ask(&words).map_err(|refused| self.refused(source, refused))?;
         let tags = tags(source)?;
+        let fields: Vec<&str> = answer.split('\0').collect();
         let mut all: Vec<SelectedVersion> =
-            answer.split('\x1e').filter_map(|line| selected(line.trim_start_matches('\n'), &tags)).collect();
+            fields.chunks_exact(FIELDS).filter_map(|fields| selected(fields, &tags)).collect();
         if !self.beyond_shallow {
             check_depth(source, &all)?;
         }
@@ -154,9 +159,8 @@ fn check_depth(source: &Source, all: &[SelectedVersion]) -> Result<(), Fault> {
     }
 }
 
-fn selected(line: &str, tags: &HashMap<String, Vec<String>>) -> Option<SelectedVersion> {
-    let fields: Vec<&str> = line.split('\0').collect();
-    let [commit, parents, tree, time, author, title, accepted] = fields.as_slice() else { return None };
+fn selected(fields: &[&str], tags: &HashMap<String, Vec<String>>) -> Option<SelectedVersion> {
+    let [commit, parents, tree, time, author, title, accepted] = fields else { return None };
     let version = Version {
         commit: (*commit).to_owned(),
         parents: parents.split_whitespace().map(str::to_owned).collect(),
@@ -200,8 +204,8 @@ mod tests {
 
     #[test]
     fn a_title_has_no_carriage_return() {
-        let line = ["c", "", "t", "0", "Ann", "Revert \"Less work\r\"", ""].join("\0");
-        let title = selected(&line, &HashMap::new()).expect("a version").version.title;
+        let fields = ["c", "", "t", "0", "Ann", "Revert \"Less work\r\"", ""];
+        let title = selected(&fields, &HashMap::new()).expect("a version").version.title;
         assert_eq!(title, "Revert \"Less work\"");
     }
 }

@@ -31,6 +31,19 @@ fn a_listed_version_stands_in_for_one_with_the_same_binary_that_is_not_listed_an
     assert!(report.contains("3 versions: 2 weighed, 1 with the same binary as another\n"), "{report}");
 }
 
+#[test]
+fn control_characters_in_a_message_or_a_name_hide_no_commit() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    for bytes in [100, 200] {
+        repository.commit_program(&format!("a\u{1e}b\u{1}c\u{1f}{bytes}"), 10, bytes, "");
+    }
+    repository.git(&["commit", "--quiet", "--amend", "--no-edit", "--author", "A\u{1e}B <a@example.org>"]);
+    repository.commit_program("last", 10, 300, "\n");
+    assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);
+    assert_eq!(place.recorded().states(), ["built"; 3]);
+}
+
 /// A repository of ten commits. The seventh allocates more, and the last one changes documents only.
 fn one_costs_more(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
