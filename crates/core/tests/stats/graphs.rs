@@ -2,7 +2,7 @@
 //! it arrives.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::history::{ChangeForm, History, Series, VersionState, find_changes};
+use scruple_core::history::{Change, ChangeForm, History, Series, VersionState, find_changes};
 use scruple_core::stats::rng::Pcg;
 
 use crate::range::{count, range, same, weigh};
@@ -229,6 +229,36 @@ fn in_repositories_of_any_shape_the_commit_is_named_and_nothing_else() {
 #[ignore = "takes minutes in a debug build"]
 fn repositories_of_any_shape_at_ten_times_the_number() {
     planted(800);
+}
+
+#[test]
+fn a_change_stays_where_a_count_rose_with_it_and_its_revert_follows_it() {
+    let parents: Vec<Vec<usize>> =
+        (0..18_usize).map(|version| version.checked_sub(1).into_iter().collect()).collect();
+    let levels: Vec<f64> = (0..18).map(|i| if (6..12).contains(&i) { CPU * 1.2 } else { CPU }).collect();
+    let mut doubtful = 0;
+    for seed in 0..20 {
+        let judged = |[at_5, at_6]: [f64; 2]| {
+            let mut history = graph(&parents);
+            weigh(&mut history, "parse", "time.cpu", &levels, 12, 0.2, &mut Pcg::new(seed));
+            let allocated: Vec<f64> = (0..18)
+                .map(|i| 100.0 * if i < 5 { 1.0 } else { at_5 } * if i < 6 { 1.0 } else { at_6 })
+                .collect();
+            count(&mut history, "parse", "malloc.bytes", &allocated);
+            let found = find_changes(&history).series.into_iter();
+            found.filter(|series| series.metric == "time.cpu").flat_map(|series| series.changes).collect()
+        };
+        let both: Vec<Change> = judged([0.8, 1.1]);
+        let [change, revert] = both.as_slice() else { continue };
+        if !change.set.contains(&5) || revert.undoes.is_none() {
+            continue;
+        }
+        doubtful += 1;
+        assert_eq!((change.at, revert.undoes), (6, Some(6)), "seed {seed}");
+        let one: Vec<Change> = judged([0.8, 1.0]);
+        assert_eq!((one[0].at, one[1].undoes), (5, Some(5)), "seed {seed}");
+    }
+    assert!(doubtful > 0);
 }
 
 #[test]

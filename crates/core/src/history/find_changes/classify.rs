@@ -199,14 +199,19 @@ fn hints<'a>(series: impl Iterator<Item = &'a Series>) -> Vec<Hint<'a>> {
     series.flat_map(certain).collect()
 }
 
-/// The version of the largest of these changes.
-fn largest<'a>(hints: impl Iterator<Item = &'a Hint<'a>>) -> Option<usize> {
-    hints.max_by(|one, other| one.step.abs().total_cmp(&other.step.abs())).map(|hint| hint.at)
+/// The version of the hint that tells most about a change: one in the same direction, one at the version that is most
+/// probable anyway, or else the largest.
+fn best<'a>(hints: impl Iterator<Item = &'a Hint<'a>>, change: &Change) -> Option<usize> {
+    let step = change.ratio.ln();
+    let rank = |hint: &Hint<'_>| ((hint.step > 0.0) == (step > 0.0), hint.at == change.at);
+    let best = hints
+        .max_by(|one, other| rank(one).cmp(&rank(other)).then(one.step.abs().total_cmp(&other.step.abs())));
+    best.map(|hint| hint.at)
 }
 
 /// Moves `at` of noisy changes to the version of their set at which another metric of the same subject changed. The set
 /// itself stays. A related metric that changed in the same direction, such as processor time beside wall time, tells most
-/// about the cause; else a change of the work does, which a count shows.
+/// about the cause; else a change of the work does, which a count shows. Reverts follow the changes that they revert.
 pub(super) fn sharpen(series: &mut [Series]) {
     let found: Vec<Option<usize>> = {
         let related = hints(series.iter().filter(|series| !series.exact));
@@ -219,14 +224,24 @@ pub(super) fn sharpen(series: &mut [Series]) {
                 family(hint.metric) == family(&series.metric)
                     && (hint.step > 0.0) == (change.ratio.ln() > 0.0)
             };
-            largest(related.iter().filter(inside).filter(alike))
-                .or_else(|| largest(counts.iter().filter(inside)))
+            best(related.iter().filter(inside).filter(alike), change)
+                .or_else(|| best(counts.iter().filter(inside), change))
         };
         let noisy = series.iter().filter(|series| !series.exact);
         noisy.flat_map(|series| series.changes.iter().map(|change| better(series, change))).collect()
     };
-    let noisy = series.iter_mut().filter(|series| !series.exact);
-    for (change, found) in noisy.flat_map(|series| &mut series.changes).zip(found) {
-        change.at = found.unwrap_or(change.at);
+    let mut found = found.into_iter();
+    for series in series.iter_mut().filter(|series| !series.exact) {
+        let moved: Vec<(usize, usize)> = series
+            .changes
+            .iter()
+            .zip(&mut found)
+            .map(|(change, found)| (change.at, found.unwrap_or(change.at)))
+            .collect();
+        for (change, (_, at)) in series.changes.iter_mut().zip(&moved) {
+            change.at = *at;
+            let undone = moved.iter().find(|(before, _)| change.undoes == Some(*before));
+            change.undoes = undone.map(|(_, at)| *at);
+        }
     }
 }
