@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::explain::changes;
 use crate::farm::Farm;
 use crate::fault::{Code, Fault};
-use crate::git::Repository;
+use crate::git::{GitError, Repository};
 use crate::history;
 use crate::interruption;
 use crate::new_run;
@@ -182,15 +182,26 @@ fn accept(args: &AcceptArgs) -> Result<Code, Fault> {
     metrics_and_limits::check_metrics(args.metric.as_slice())?;
     let place = versions::place_of(args.repo.as_deref())?;
     let repository = Repository::at(Path::new(&place));
-    let commit = repository
-        .commit(&args.commit)
-        .map_err(|refused| refused.fault(&format!("there is no commit ‘{}’ in ‘{place}’", args.commit)))?;
+    let commit = repository.commit(&args.commit).map_err(|refused| match refused {
+        GitError::Message(_) => {
+            let named = &args.commit;
+            Fault::usage(format!("there is no commit ‘{named}’ in ‘{place}’: `git log` lists what there is"))
+        }
+        refused => refused.fault(""),
+    })?;
     let reason = args.reason.trim().to_owned();
     if reason.is_empty() || reason.contains('\n') {
         return Err(Fault::usage("a reason is one line of text: give it with --reason"));
     }
-    let acceptance = Acceptance { subject: args.subject.clone(), metric: args.metric.clone(), reason };
+    let named = |name: &Option<String>| name.clone().filter(|name| name != "*");
+    let acceptance = Acceptance { subject: named(&args.subject), metric: named(&args.metric), reason };
     let text = accepted_changes::text(&acceptance);
+    if text.contains('\n') || accepted_changes::parse(&text).as_ref() != Some(&acceptance) {
+        let name = plain(args.subject.as_deref().unwrap_or_default());
+        return Err(Fault::usage(format!(
+            "an acceptance cannot name ‘{name}’: a subject is one line, without a colon and a space after it"
+        )));
+    }
     if !args.file {
         output::print(&format!("{}: {text}\n", accepted_changes::TRAILER))?;
         return Ok(Code::Fine);

@@ -12,7 +12,13 @@ pub const TRAILER: &str = "Scruple-Accept";
 
 /// Parses `METRIC: REASON`, `SUBJECT/METRIC: REASON` or `*: REASON`. Returns `None` if the reason is missing.
 pub fn parse(text: &str) -> Option<Acceptance> {
-    let (about, reason) = text.trim().split_once(':')?;
+    let text = text.trim();
+    let (mut about, mut reason) = text.split_once(": ").or_else(|| text.split_once(':'))?;
+    // The name of a subject may contain colons, the key of a metric contains none.
+    let metric = about.rfind('/').map_or(0, |slash| slash + 1);
+    if let Some(colon) = about[metric..].find(':') {
+        (about, reason) = (&text[..metric + colon], &text[metric + colon + 1..]);
+    }
     let named = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty() && text != "*");
     let (subject, metric) = match about.rsplit_once('/') {
         Some((subject, metric)) => (named(subject), named(metric)),
@@ -61,9 +67,12 @@ mod tests {
 
     #[test]
     fn written_values_are_read_back() {
-        for line in ["time.cpu: safer hashing", "parse/malloc.bytes: a cache", "*: rewritten: all of it"] {
+        let lines = ["time.cpu: safer hashing", "parse/malloc.bytes: a cache", "*: rewritten: all of it"];
+        let with_colons = ["map::insert/malloc.bytes: a cache", "http://h:80/p/*: see http://h/1: all"];
+        for line in lines.into_iter().chain(with_colons) {
             assert_eq!(text(&parse(line).expect("an acceptance")), line);
         }
+        assert_eq!(parse("time.cpu:safer: all of it"), parse("time.cpu: safer: all of it"));
         assert_eq!(parse("time.cpu:"), None);
         assert_eq!(parse("no reason"), None);
     }

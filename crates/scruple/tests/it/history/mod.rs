@@ -297,6 +297,15 @@ fn acceptances_are_read_from_messages_and_from_the_file() {
     repository.commit(&format!("more\n\nIt is faster.\n\n{}", trailer.stdout));
     let words = ["history", "accept", "HEAD~1", "--repo", "repo", "--reason", "the first", "--file"];
     assert_eq!(place.run(words).code, 0);
+    let accept = |subject: &str| {
+        let words = ["--repo", "repo", "--subject", subject, "--metric", "time.cpu", "--reason", "why"];
+        place.run([&["history", "accept", "HEAD"], &words[..]].concat())
+    };
+    assert_eq!(accept("map::insert").stdout, "Scruple-Accept: map::insert/time.cpu: why\n");
+    for subject in ["two: words", "two\nlines"] {
+        let refused = accept(subject);
+        assert!(refused.code == 2 && refused.stdout.is_empty(), "{}", refused.exchange());
+    }
     assert_eq!(place.history(&["--rounds", "1", "--time-only"]).code, 0);
     let recorded: Recorded = place.recorded();
     let accepted = |title: &str| recorded.version(title)["accepted"][0].clone();
