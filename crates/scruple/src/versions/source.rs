@@ -152,8 +152,8 @@ impl Source {
         })
     }
 
-    /// Creates the error for an unknown revision.
-    pub fn unknown(&self, revision: &str) -> Fault {
+    /// Creates the error for an unknown revision, or for a range of which a revision is unknown.
+    pub fn unknown(&self, range: &str) -> Fault {
         if self.repository.is_empty() {
             return Fault::usage(format!("‘{}’ has no commits yet", self.place));
         }
@@ -161,7 +161,11 @@ impl Source {
             true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
             false => "`git log` and `git tag` list what there is".to_owned(),
         };
-        Fault::usage(format!("there is no revision ‘{revision}’ in ‘{}’: {advice}", self.place))
+        let mut ends = range.split_whitespace().flat_map(|word| word.trim_start_matches('^').split(".."));
+        let is_unknown = |end: &&str| !end.is_empty() && self.repository.commit(end).is_err();
+        let unknown = ends.find_map(|end| Some(end.trim_start_matches('.')).filter(is_unknown));
+        let unknown = unknown.unwrap_or(range);
+        Fault::usage(format!("there is no revision ‘{unknown}’ in ‘{}’: {advice}", self.place))
     }
 
     /// Returns the first of these commits at which a shallow clone ends.

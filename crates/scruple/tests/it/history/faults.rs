@@ -28,7 +28,11 @@ fn a_missing_repository_or_range_is_one_error() {
     assert_refused(&quick(&place, &[]), &["has no commits yet"]);
     repository.commit_allocations([1]);
     assert_refused(&quick(&place, &["HEAD..HEAD"]), &["the range ‘HEAD..HEAD’", "has no commits", "git log"]);
-    assert_refused(&quick(&place, &["v9..HEAD"]), &["there is no revision ‘v9..HEAD’", "git tag"]);
+    for range in ["v9..HEAD", "HEAD...v9", "HEAD ^v9", "v9"] {
+        assert_refused(&quick(&place, &[range]), &["there is no revision ‘v9’", "git tag"]);
+    }
+    let accept = ["history", "accept", "v9", "--repo", "repo", "--reason", "why"];
+    assert_refused(&place.run(accept), &["there is no commit ‘v9’", "`git log`"]);
     assert_refused(&quick(&place, &["--tags"]), &["has no commits that fit the other options"]);
     assert_refused(&quick(&place, &["--no-store"]), &["leave out --no-store"]);
     let answer = place.run(["history", "--repo", "repo"]);
