@@ -1,5 +1,6 @@
 //! Files of the working tree that git does not track. They are not built, which a user may not expect.
 
+use super::accepted_changes;
 use super::cache::Cache;
 use super::source::Source;
 use crate::fault::Fault;
@@ -23,7 +24,8 @@ pub(super) fn remark(
     let artefacts: Vec<&Path> =
         artefacts.iter().map(Path::new).map(|path| path.strip_prefix(".").unwrap_or(path)).collect();
     let is_artefact = |name: &str| artefacts.iter().any(|artefact| Path::new(name).starts_with(artefact));
-    let untracked = answer.split('\0').filter(|name| !name.is_empty());
+    // The acceptances in this file count although it is not tracked.
+    let untracked = answer.split('\0').filter(|name| !name.is_empty() && *name != accepted_changes::FILE);
     let names: Vec<&str> = untracked.filter(|name| !results.contains(*name) && !is_artefact(name)).collect();
     let Some(first) = names.first().map(|name| plain(name)) else { return Ok(None) };
     let (more, are, they) = match names.len() {

@@ -300,6 +300,14 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let text = answer.unwrapped();
     assert!(text.contains("accepted") && text.contains("a cache"), "{}", answer.exchange());
+    // The file of acceptances counts before it is tracked.
+    repository.git(&["commit", "--quiet", "--amend", "-m", "more of it"]);
+    std::fs::remove_file(place.file("repo/notes.txt")).expect("a file");
+    let accept = ["history", "accept", "HEAD", "--repo", "repo", "--file", "--reason", "a list"];
+    assert_eq!(place.run(accept).code, 0);
+    let answer = gate(&place, &["--base", "main"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(!answer.stdout.contains("not tracked"), "{}", answer.exchange());
     place.assert_no_processes();
 }
 
