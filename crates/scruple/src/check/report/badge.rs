@@ -1,8 +1,8 @@
 //! Writes the gate as a badge: a small picture whose text does not depend on colours.
 
+use crate::check::sentence;
 use crate::check::summary::GateSummary;
 use maud::html;
-use scruple_core::gate::GateOutcome;
 use scruple_core::judge::limits::Kept;
 
 /// The width of a letter in the font of the badge, and the padding of a text, in pixels.
@@ -11,12 +11,9 @@ const ROOM: f64 = 12.0;
 
 /// Writes the badge as SVG.
 pub fn text(summary: &GateSummary) -> String {
-    let worse = summary.rows_of(GateOutcome::Regression, true).count()
-        + summary.limits.iter().filter(|limit| limit.kept == Kept::No).count();
     let (word, colour) = match summary.kept {
         Kept::Yes => ("not worse".to_owned(), "#2e7d32"),
-        Kept::No if worse == 1 => ("1 regression".to_owned(), "#b3261e"),
-        Kept::No => (format!("{worse} regressions"), "#b3261e"),
+        Kept::No => (sentence::exceeding(summary).join(", "), "#b3261e"),
         Kept::CantTell => ("can’t tell".to_owned(), "#5f6368"),
     };
     let label = "performance";

@@ -9,6 +9,7 @@ use crate::render::metric_words::title;
 use scruple_core::gate::GateOutcome;
 use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::judge::limits::Kept;
+use scruple_core::plural::counted;
 use std::fmt::Write as _;
 
 /// The largest numbers of unfolded and of folded rows in a comment.
@@ -60,7 +61,7 @@ pub fn text(summary: &GateSummary) -> String {
     details.extend(summary.remarks.iter().map(|remark| prose(&remark.text)));
     let kept = summary.limits.iter().filter(|limit| limit.kept == Kept::Yes).count();
     if kept > 0 {
-        details.push(format!("{kept} limits kept"));
+        details.push(format!("{} kept", counted(kept, "limit")));
     }
     if !summary.repeat.is_empty() {
         details.push(format!("Again: {}", code(&plain(&summary.repeat), Markup::Markdown)));

@@ -286,8 +286,12 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     repository.git(&["checkout", "--quiet", "-b", "topic"]);
     repository.commit_program("more", 10, 1001, "");
     repository.write("notes.txt", "not tracked");
-    let answer = gate(&place, &["--export", "check.sarif", "--export", "check.md"]);
+    let limits = ["--limit", "malloc.bytes<1kB", "--limit", "malloc.count<9"];
+    let files = ["--export", "check.sarif", "--export", "check.md", "--export", "check.svg"];
+    let answer = gate(&place, &[&limits[..], &files].concat());
     assert_eq!(answer.code, 1, "{}", answer.exchange());
+    assert!(place.read("check.svg").contains(" regressions, 1 limit exceeded"), "{}", answer.exchange());
+    assert!(place.read("check.md").contains("- 1 limit kept\n"), "{}", place.read("check.md"));
     assert!(answer.stdout.contains("1,000 B → 1,001 B  +0.10 % (+1 B)"), "{}", answer.exchange());
     assert!(place.read("check.md").contains("| regression | `./app` | malloc bytes | 1,000 B | 1,001 B |"));
     let sarif: serde_json::Value = serde_json::from_str(&place.read("check.sarif")).expect("SARIF");
