@@ -6,6 +6,7 @@ use super::open_store;
 use crate::fault::{Code, Fault};
 use crate::render::csv::quoted;
 use crate::render::json::{inert, timestamp};
+use clap::ValueEnum;
 use scruple_core::harmless_text::for_terminal;
 use scruple_core::run::Run;
 use scruple_core::sample::Figure;
@@ -41,15 +42,12 @@ pub(super) const HEAD: &str =
 
 /// Writes the rows of the requested runs.
 pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
+    let format = format(args)?;
     let store = open_store::existing(args.store.as_deref())?;
     let ids: Vec<String> = match args.runs.is_empty() {
         true => store.list(usize::MAX)?.into_iter().rev().map(|run| run.id).collect(),
         false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,
     };
-    let named = |ending: &str| {
-        args.export.as_ref().is_some_and(|path| path.extension().is_some_and(|found| found == ending))
-    };
-    let format = args.format.unwrap_or(if named("csv") { RowFormat::Csv } else { RowFormat::Jsonl });
     let file = args.export.as_ref().filter(|path| path.as_os_str() != "-");
     let target: Box<dyn Write> = match file {
         Some(path) => Box::new(File::create(path).map_err(|error| Fault::unwritable_export(path, error))?),
@@ -63,6 +61,21 @@ pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
             Err(Fault::usage(format!("cannot write {name}: {error}; what was written is not complete")))
         }
         Ok(()) => Ok(Code::Fine),
+    }
+}
+
+/// The format that is requested, or else the one that the ending of the file names.
+fn format(args: &StoreExportArgs) -> Result<RowFormat, Fault> {
+    let named = args.export.as_ref().and_then(|path| Some((path, path.extension()?.to_str()?)));
+    match (args.format, named) {
+        (Some(format), _) => Ok(format),
+        (None, None) => Ok(RowFormat::Jsonl),
+        (None, Some((path, ending))) => RowFormat::from_str(ending, true).map_err(|_| {
+            Fault::usage(format!(
+                "cannot export ‘{}’: this verb writes .jsonl and .csv, and --format names the format of other files",
+                path.display()
+            ))
+        }),
     }
 }
 

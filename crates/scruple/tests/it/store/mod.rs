@@ -107,6 +107,10 @@ fn every_reading_is_exported_in_a_row() {
     ));
     assert_eq!(csv.lines().count(), 1 + rows(&place.run(["store", "export"])).len());
     assert_eq!(place.run(["store", "export", "nobody"]).code, 2);
+    let unknown = place.run(["store", "export", "--export", "all.foo"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.exchange());
+    assert!(unknown.stderr.contains("this verb writes .jsonl and .csv"), "{}", unknown.exchange());
+    assert!(!place.file("all.foo").exists());
     // A label that is the id of another run takes nobody's place.
     let id = shown["run"]["id"].as_str().expect("an id");
     assert_eq!(place.run(["run", "--time-only", "-r", "1", "--label", id, "true"]).code, 0);
