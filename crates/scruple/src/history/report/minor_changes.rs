@@ -33,7 +33,7 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
         .collect();
     let more = minor.len().saturating_sub(MINOR);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let count = number(changes().count(), "exact change");
+    let count = number(minor.len(), "exact change");
     (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", names.join(", ")))
 }
 
