@@ -154,8 +154,14 @@ impl LevelDifference {
         let ((early, old), (late, new)) = (known(from)?, known(to)?);
         let levels = [judged.level(old, early), judged.level(new, late)];
         let drift = judged.steps.drift_at(late) - judged.steps.drift_at(early);
+        // The steps beside the two levels are not known less exactly than the whole.
+        let beside = judged.steps.cuts.iter().filter(|cut| cut.from == old || cut.to == new);
+        let unit = |bound: f64| if judged.logarithmic { bound.ln() } else { bound };
+        let widths =
+            beside.filter_map(|cut| Some((unit(cut.interval?.high) - unit(cut.interval?.low)) / 2.0));
+        let widest = widths.fold(0.0, f64::max);
         let (old, new) = (judged.steps.levels[old], judged.steps.levels[new]);
-        let error = normal::student(LEVEL, FEW) * new.1.hypot(old.1);
+        let error = (normal::student(LEVEL, FEW) * new.1.hypot(old.1)).max(widest);
         let drifts = judged.steps.drift.is_some();
         Some(LevelDifference { versions: [from, to], levels, steps: new.0 - old.0, drift, drifts, error })
     }
