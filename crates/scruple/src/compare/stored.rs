@@ -7,6 +7,7 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 
 /// Two runs, and the arms that they have in common.
@@ -69,9 +70,9 @@ fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a A
         (false, ..) => Ok(by_name),
         (true, [one], [other]) => Ok(vec![(one, other)]),
         _ => {
-            let names = |arms: &[&Arm]| {
-                arms.iter().map(|arm| format!("‘{}’", arm.name)).collect::<Vec<_>>().join(", ")
-            };
+            // A history has one arm of a subject for each version.
+            let names =
+                |arms: &[&Arm]| list_names(sorting::distinct(arms.iter().map(|arm| arm.name.as_str())));
             Err(Fault::usage(format!(
                 "the runs {} ({}) and {} ({}) have no arm of the same name: give arms names with -n when measuring",
                 left.id,

@@ -142,4 +142,31 @@ fn a_series_that_cannot_be_read_is_one_error_that_names_the_line() {
     assert_eq!(place.run(["store", "import", "good.csv"]).code, 0);
     let report = place.run(["history", "report", "last"]);
     assert!(report.stdout.contains("2 values are too few"), "{}", report.exchange());
+    assert!(report.stdout.contains("No series could be judged."), "{}", report.exchange());
+    // A number that is finite, but not in nanoseconds.
+    place.write("huge.csv", "commit,value,unit\na,1e303,ms\nb,1e303,s\n");
+    let huge = place.run(["store", "import", "huge.csv"]);
+    assert_eq!((huge.code, huge.stdout.as_str()), (2, ""), "{}", huge.exchange());
+    assert!(huge.stderr.contains("‘huge’: inf is not a possible reading"), "{}", huge.exchange());
+    // Two histories are no runs to compare; each subject is named once.
+    place.write("other.csv", "commit,value\na,1\nb,2\n");
+    assert_eq!(place.run(["store", "import", "other.csv"]).code, 0);
+    let compared = place.run(["compare", "last~1", "last"]);
+    assert!(compared.stderr.contains("(‘good’) and"), "{}", compared.exchange());
+}
+
+#[test]
+fn the_whole_range_is_not_known_better_than_its_only_step() {
+    let place = Place::new();
+    let lines = values([1.0, 2.0], 4, 7).into_iter().map(|value| format!("{value}\n")).enumerate();
+    let lines: String = lines.map(|(i, value)| format!("c{i},{value}")).collect();
+    place.write("few.csv", format!("commit,value\n{lines}"));
+    assert_eq!(place.run(["store", "import", "few.csv"]).code, 0);
+    let page = place.run(["history", "report", "last", "--json"]).json();
+    let series = &page["series"][0];
+    for bound in ["low", "high"] {
+        let of = |judged: &Value| judged["interval"][bound].as_f64().expect("an interval");
+        let (whole, step) = (of(&series["whole"]), of(&series["changes"][0]));
+        assert!((whole / step - 1.0).abs() < 0.01, "{bound}: {whole} {step}");
+    }
 }

@@ -10,7 +10,10 @@ pub(crate) fn no_change(page: &HistoryReport<'_>) -> String {
         true => String::new(),
         false => format!(" beyond the margin of {}", share(page.margin())),
     };
-    format!("No change{beyond} was found in {} series.", page.shown.len())
+    match page.shown.iter().filter(|series| series.cannot.is_none()).count() {
+        0 => "No series could be judged.".to_owned(),
+        judged => format!("No change{beyond} was found in {judged} series."),
+    }
 }
 
 /// Writes a line that summarizes the exact changes that are too small to matter.

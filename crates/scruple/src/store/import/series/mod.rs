@@ -226,6 +226,11 @@ fn arms(values: &[SeriesValue]) -> Result<Vec<Arm>, ImportError> {
             let what = format!("{key} is in ‘{}’ and in ‘{}’", clean(one), clean(other));
             return Err(ImportError::of(&value.subject, what));
         }
+        // The unit may have made a large number infinite.
+        if !value.number.is_finite() {
+            let what = format!("{} is not a possible reading of {}", value.number, clean(&key));
+            return Err(ImportError::of(&value.subject, what));
+        }
         let place = *places.entry((&value.subject, &value.version)).or_insert_with(|| {
             let subject = Subject::Command { argv: vec![clean(&value.subject)] };
             let arm = Arm::new(clean(&value.subject), subject, Role::Subject);
