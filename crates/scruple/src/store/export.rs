@@ -1,8 +1,7 @@
 //! `scruple store export`: writes every reading of stored runs, one in each row.
 
-use super::Store;
 use super::args::{RowFormat, StoreExportArgs};
-use super::open_store;
+use super::{Store, StoreError, open_store};
 use crate::fault::{Code, Fault};
 use crate::render::csv::quoted;
 use crate::render::json::{inert, timestamp};
@@ -79,7 +78,8 @@ fn format(args: &StoreExportArgs) -> Result<RowFormat, Fault> {
     }
 }
 
-/// Writes the rows. The outer error comes from the store, the inner one from the output.
+/// Writes the rows. The outer error comes from the store, the inner one from the output. The runs that can be read are
+/// written even if others are damaged.
 fn write(
     store: &Store,
     ids: &[String],
@@ -91,14 +91,26 @@ fn write(
     {
         return Ok(Err(error));
     }
+    let mut damage = None;
     for id in ids {
-        // Another process may have removed it since it was listed.
-        let Some(run) = store.with_id(id)? else { continue };
+        let run = match store.with_id(id) {
+            Ok(Some(run)) => run,
+            // Another process may have removed it since it was listed.
+            Ok(None) => continue,
+            Err(damaged @ StoreError::Corrupt { .. }) => {
+                damage = Some(damaged);
+                continue;
+            }
+            Err(other) => return Err(other.into()),
+        };
         if let Err(error) = write_run(&run, format, out) {
             return Ok(Err(error));
         }
     }
-    Ok(out.flush())
+    match (out.flush(), damage) {
+        (Ok(()), Some(damaged)) => Err(damaged.into()),
+        (flushed, _) => Ok(flushed),
+    }
 }
 
 fn write_run(run: &Run, format: RowFormat, out: &mut impl Write) -> std::io::Result<()> {

@@ -154,6 +154,24 @@ fn rows_that_something_else_wrote_are_damage_and_not_zeros() {
     }
 }
 
+#[test]
+fn runs_that_can_be_read_are_exported_although_another_is_damaged() {
+    let place = Place::new();
+    for label in ["one", "two"] {
+        assert_eq!(place.run(["run", "--time-only", "-r", "1", "--label", label, "true"]).code, 0);
+    }
+    let store = Connection::open(place.file("store.db")).expect("the store");
+    let change = "UPDATE sample SET readings = '[null]' WHERE absent IS NULL \
+                  AND run_id = (SELECT id FROM run WHERE label = 'one')";
+    store.execute_batch(change).expect("a change");
+    drop(store);
+    let answer = place.run(["store", "export"]);
+    assert!(answer.code == 2 && answer.stderr.contains("damaged"), "{}", answer.exchange());
+    let found: Vec<Value> =
+        answer.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(!found.is_empty() && found.iter().all(|row| row["label"] == "two"), "{}", answer.exchange());
+}
+
 /// The comparisons of a JSON document, with their verdicts.
 fn verdicts(page: &Value) -> Vec<Value> {
     page["comparisons"].as_array().expect("comparisons").clone()
