@@ -12,7 +12,10 @@ use scruple_core::unit::{quantity, share};
 fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
-    let unweighed = event.set.iter().filter(|index| !page.is_weighed(**index)).count();
+    // The figures of a version with the same artefacts are known.
+    let unknown =
+        |index: usize| !page.is_weighed(index) && page.version(index).state != VersionState::SameBinary;
+    let unweighed = event.set.iter().filter(|index| unknown(**index)).count();
     let were = |count: usize| if count == 1 { "was" } else { "were" };
     let narrow = match (unweighed, left_out) {
         (0, 0) => "more runs of them would tell which".to_owned(),
@@ -119,6 +122,23 @@ mod tests {
     use super::*;
     use crate::history::report::fixture::rich;
     use scruple_core::history::VersionEffect;
+
+    #[test]
+    fn a_version_with_the_artefacts_of_another_is_not_called_unweighed() {
+        let mut made = rich();
+        let said = |made: &crate::history::report::fixture::JudgedHistory| {
+            let page = HistoryReport::of(&made.history, &made.judgement);
+            let (set, line) = (page.events[5].set.clone(), which(&page, &page.events[5]));
+            (set, line.expect("several versions"))
+        };
+        let (set, line) = said(&made);
+        assert!(line.contains("of 4 versions; 2 of them were not weighed"), "{line}");
+        let skipped = |index: &&usize| made.history.versions[**index].state == VersionState::Skipped;
+        let skipped = *set.iter().find(skipped).expect("a version that was left out");
+        made.history.versions[skipped].state = VersionState::SameBinary;
+        let (_, line) = said(&made);
+        assert!(line.contains("of 4 versions; 1 of them was not weighed"), "{line}");
+    }
 
     #[test]
     fn a_sure_change_of_the_range_without_a_version_says_what_would_name_it() {
