@@ -209,8 +209,10 @@ impl Source {
             return Ok(vec![self.commit(range)?]);
         }
         let answer = self.repository.ask(["rev-list", "--end-of-options", range, "--"]);
-        let answer =
-            answer.map_err(|refused| refused.fault(&format!("cannot read the commits ‘{range}’")))?;
+        let answer = answer.map_err(|refused| match refused {
+            GitError::Message(message) if message.contains("revision") => self.unknown(range),
+            refused => refused.fault(&format!("cannot read the commits ‘{range}’")),
+        })?;
         Ok(answer.lines().map(str::to_owned).collect())
     }
 
