@@ -257,7 +257,7 @@ fn other_worse_metrics(report: &Report<'_>, quoted: &[&Judged]) -> Vec<Span> {
             Span::plain(joint),
             Span::new(
                 format!(
-                    "{} {} ({})",
+                    "{} {}: {}",
                     what(&one.metric),
                     verdict_words(&one.metric, &one.comparison),
                     effect_alone(one)

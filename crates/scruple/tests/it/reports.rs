@@ -164,7 +164,7 @@ fn several_arms_are_described_in_one_sentence_that_hides_nothing() {
     let first = text.lines().next().expect("a line");
     assert!(
         first.contains("‘c’ takes the same wall time")
-            && first.contains("malloc bytes more (+22.1 % (+904 B)) for ‘c’"),
+            && first.contains("malloc bytes more: +22.1 % (+904 B) for ‘c’"),
         "{first}"
     );
 }
