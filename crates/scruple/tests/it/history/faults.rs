@@ -31,6 +31,9 @@ fn a_missing_repository_or_range_is_one_error() {
     for range in ["v9..HEAD", "HEAD...v9", "HEAD ^v9", "v9"] {
         assert_refused(&quick(&place, &[range]), &["there is no revision ‘v9’", "git tag"]);
     }
+    place.write("scruple.toml", "[[history.overlay]]\ncommits = \"v9..HEAD\"\nbuild = [\"true\"]\n");
+    assert_refused(&quick(&place, &[]), &["there is no revision ‘v9’"]);
+    std::fs::remove_file(place.file("scruple.toml")).expect("a file");
     let accept = ["history", "accept", "v9", "--repo", "repo", "--reason", "why"];
     assert_refused(&place.run(accept), &["there is no commit ‘v9’", "`git log`"]);
     assert_refused(&quick(&place, &["--tags"]), &["has no commits that fit the other options"]);
