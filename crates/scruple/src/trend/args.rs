@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 /// Show the cost of a subject over runs, and where it changed.
 ///
-/// Each run is one point: the median of its readings, or of those of its last version. A count changes where it
-/// differs from the one before. Changes of noisy metrics are distinguished from noise and from slow drift. A series
-/// contains the runs of one class of machines.
+/// Each run is one point: the median of its readings, or of those of its last version. A count that repeats within each
+/// run changes where it differs from the one before. Changes of other metrics are distinguished from noise and from slow
+/// drift. A series contains the runs of one class of machines.
 #[derive(Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -60,7 +60,11 @@ fn trend(points: &[StoredPoint], key: &str, asked: &[String]) -> Option<Trend> {
     }
     let values: Vec<(usize, f64)> =
         samples.iter().map(|(place, sample)| (*place, median(&sample.readings))).collect();
-    let exact = samples.iter().all(|(_, sample)| sample.quality <= Quality::Near && sample.repeats());
+    // A count that was read once in a run does not show that it repeats.
+    let repeated = |sample: &Sample| sample.worth() == Quality::Exact || sample.readings.len() > 1;
+    let exact = samples
+        .iter()
+        .all(|(_, sample)| sample.quality <= Quality::Near && sample.repeats() && repeated(sample));
     let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
     let found = match exact {
         true => Ok(SeriesChanges { changes: changepoint::exact(&plain), noisy: None }),

@@ -57,6 +57,22 @@ fn a_trend_names_the_run_that_changed_and_stays_on_one_class_of_machines() {
 }
 
 #[test]
+fn counts_that_were_read_once_in_each_run_may_vary_without_a_change() {
+    let place = Place::new();
+    for seed in 1..=9 {
+        let arm = arm(1.0, seed).with("counting", "malloc.bytes", move |_| 4096.0 + (seed % 3) as f64);
+        let answer =
+            place.play(&[("parse", arm)], &["-n", "parse", "-r", "3", "--seed", &seed.to_string(), "true"]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+    }
+    let read = place.run(["show", "last", "--json"]).json();
+    assert_eq!(at(&read, "/arms/0/metrics/malloc.bytes/n"), 1);
+    let found = place.run(["trend", "parse", "--metrics", "malloc.bytes", "--json"]).json();
+    assert_eq!(at(&found, "/trend/series/0/exact"), false);
+    assert!(at(&found, "/trend/series/0/changes").as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
 fn a_subject_that_no_run_has_is_an_error_that_names_those_there_are() {
     let place = place_with_nine_runs();
     let answer = place.run(["trend", "parses"]);
