@@ -3,6 +3,7 @@
 use super::Recipe;
 use super::build_process::SHARED;
 use super::requested_subjects::substitute_here;
+use super::tree_path::TreePath;
 use crate::cli::values;
 use crate::config::Config;
 use crate::fault::Fault;
@@ -26,7 +27,7 @@ pub struct BuildArgs {
     pub build: Vec<String>,
     /// Keep this file or folder of the tree (default: the whole tree).
     #[arg(long, value_name = "PATH")]
-    pub artifact: Vec<String>,
+    pub artifact: Vec<TreePath>,
     /// Run this after the build; a version for which it fails is not weighed.
     #[arg(long = "check-with", value_name = "CMD")]
     pub check: Option<String>,
@@ -68,10 +69,6 @@ pub fn recipe(args: &BuildArgs, base: Recipe, config: &Config) -> Result<Recipe,
             )));
         }
     }
-    let either = |given: &Vec<String>, base: Vec<String>| match given.is_empty() {
-        true => base,
-        false => given.clone(),
-    };
     let limit = match base.limit {
         Some(limit) if args.build_limit == BUILD_LIMIT => limit,
         _ => values::duration(&args.build_limit)?,
@@ -90,6 +87,11 @@ pub fn recipe(args: &BuildArgs, base: Recipe, config: &Config) -> Result<Recipe,
     };
     substitute_here(&mut recipe, config)?;
     Ok(recipe)
+}
+
+/// The values of an option, or else those of the configuration.
+fn either<T: Clone>(given: &[T], base: Vec<T>) -> Vec<T> {
+    if given.is_empty() { base } else { given.to_vec() }
 }
 
 #[cfg(test)]

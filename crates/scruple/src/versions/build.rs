@@ -294,7 +294,7 @@ impl VersionBuilder {
     fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), BuildStop> {
         let tree = self.cache.tree();
         for name in &self.recipe.recipe().artefacts {
-            let path = tree.join(name);
+            let path = tree.join(name.below_top());
             if path.is_symlink() || path.is_file() {
                 fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))?;
             }
@@ -366,7 +366,7 @@ impl VersionBuilder {
             self.git(&["apply", "--whitespace=nowarn", &name], &format!("apply the patch ‘{name}’"), log)?;
         }
         for one in &settings.replace {
-            let path = self.cache.tree().join(&one.file);
+            let path = self.cache.tree().join(one.file.below_top());
             let text = fs::read_to_string(&path).unwrap_or_default();
             if !text.contains(&one.from) {
                 let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);

@@ -10,6 +10,7 @@
 //! ```
 
 use super::artefacts::{self, Artefacts};
+use super::tree_path::TreePath;
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::lock::Lock;
@@ -225,17 +226,16 @@ impl Cache {
     }
 
     /// Copies artefacts out of the tree into the folder that is named by their digest. `Err` names a missing artefact.
-    pub fn keep(&self, names: &[String], time: Duration) -> Result<Result<Artefacts, String>, Fault> {
+    pub fn keep(&self, names: &[TreePath], time: Duration) -> Result<Result<Artefacts, String>, Fault> {
         let tree = self.tree();
         let mut files = Vec::new();
-        let whole = [".".to_owned()];
-        for name in if names.is_empty() { &whole } else { names } {
-            let name = name.trim_start_matches("./").trim_end_matches('/');
-            let at = if name == "." { PathBuf::new() } else { PathBuf::from(name) };
-            if !tree.join(&at).exists() {
-                return Ok(Err(name.to_owned()));
+        let whole = [PathBuf::new()];
+        let named: Vec<PathBuf> = names.iter().map(TreePath::below_top).collect();
+        for at in if names.is_empty() { whole.as_slice() } else { &named } {
+            if !tree.join(at).exists() {
+                return Ok(Err(at.display().to_string()));
             }
-            files.extend(artefacts::files(&tree, &at).map_err(|error| Fault::unwritable(&tree, error))?);
+            files.extend(artefacts::files(&tree, at).map_err(|error| Fault::unwritable(&tree, error))?);
         }
         files.sort_unstable();
         files.dedup();
@@ -350,7 +350,8 @@ mod tests {
         let cache = take();
         fs::create_dir_all(cache.tree()).expect("a tree");
         fs::write(cache.tree().join("app"), "as built").expect("a file");
-        let kept = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        let kept =
+            cache.keep(&["app".parse().expect("a path")], Duration::ZERO).expect("kept").expect("there");
         cache.remember("recipe", &kept).expect("remembered");
         let app = cache.built(&kept.digest).join("app");
         assert!(app.metadata().expect("a copy").permissions().readonly());
@@ -365,7 +366,8 @@ mod tests {
         fs::write(&app, "as bullt").expect("a file");
         let cache = take();
         assert_eq!(cache.find("recipe").expect("readable"), None);
-        let again = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        let again =
+            cache.keep(&["app".parse().expect("a path")], Duration::ZERO).expect("kept").expect("there");
         assert_eq!((again.digest, fs::read_to_string(&app).ok()), (kept.digest, Some("as built".to_owned())));
     }
 
@@ -375,7 +377,8 @@ mod tests {
         let cache = Cache::take(place.path().to_owned(), &[]).expect("nobody else has it");
         fs::create_dir_all(cache.tree()).expect("a tree");
         fs::write(cache.tree().join("app"), "as built").expect("a file");
-        let kept = cache.keep(&["app".to_owned()], Duration::ZERO).expect("kept").expect("there");
+        let kept =
+            cache.keep(&["app".parse().expect("a path")], Duration::ZERO).expect("kept").expect("there");
         cache.remember("recipe", &kept).expect("remembered");
         fs::remove_dir_all(cache.built(&kept.digest)).expect("removed");
         assert_eq!(cache.find("recipe").expect("readable"), None);

@@ -1,11 +1,13 @@
 //! The parts of `scruple.toml` about builds: `[build]`, `[history]` and `[[history.overlay]]`.
 
 use super::Recipe;
+use super::tree_path::TreePath;
 use crate::cli::values;
 use crate::config::{Config, plain};
 use crate::fault::Fault;
 use scruple_core::sorting::SortedMap;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::path::PathBuf;
 
 #[derive(Debug, Default, Deserialize)]
@@ -14,7 +16,7 @@ pub struct BuildEntry {
     #[serde(default)]
     steps: Vec<String>,
     #[serde(default)]
-    artifacts: Vec<String>,
+    artifacts: Vec<TreePath>,
     check: Option<String>,
     #[serde(default)]
     env: SortedMap<String, String>,
@@ -41,8 +43,8 @@ pub struct HistoryEntry {
 struct OverlayEntry {
     commits: String,
     patch: Option<PathBuf>,
-    #[serde(default)]
-    replace: Option<Replacements>,
+    #[serde(default, deserialize_with = "one_or_several")]
+    replace: Vec<Replacement>,
     build: Option<Vec<String>>,
     #[serde(default)]
     env: SortedMap<String, String>,
@@ -50,19 +52,12 @@ struct OverlayEntry {
     params: SortedMap<String, toml::Value>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-enum Replacements {
-    One(Replacement),
-    Several(Vec<Replacement>),
-}
-
 /// A text that is replaced everywhere in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with the keys file, from and to")]
 pub struct Replacement {
     /// The path of the file, relative to the top of the tree.
-    pub file: String,
+    pub file: TreePath,
     /// The text to replace.
     pub from: String,
     /// The text to put in its place.
@@ -124,20 +119,25 @@ impl Config {
                 Some((path, text))
             }
         };
-        let replace = match entry.replace.clone() {
-            None => Vec::new(),
-            Some(Replacements::One(one)) => vec![one],
-            Some(Replacements::Several(several)) => several,
-        };
         Ok(Overlay {
             commits: entry.commits.clone(),
             patch,
-            replace,
+            replace: entry.replace.clone(),
             steps: entry.build.clone(),
             env: entry.env.clone(),
             params: texts(&entry.params),
         })
     }
+}
+
+/// Reads one replacement, or a list of them.
+fn one_or_several<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Replacement>, D::Error> {
+    let value = toml::Value::deserialize(from)?;
+    let replacements = match value {
+        toml::Value::Array(_) => value.try_into(),
+        _ => value.try_into().map(|one| vec![one]),
+    };
+    replacements.map_err(|error| D::Error::custom(error.message()))
 }
 
 fn texts(values: &SortedMap<String, toml::Value>) -> SortedMap<String, String> {

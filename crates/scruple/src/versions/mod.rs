@@ -15,6 +15,7 @@ pub mod requested_subjects;
 pub mod selection;
 pub mod source;
 pub mod subjects;
+pub mod tree_path;
 pub mod two_revisions;
 mod untracked;
 

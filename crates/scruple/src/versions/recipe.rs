@@ -2,6 +2,7 @@
 
 use super::config::{Overlay, Replacement};
 use super::source::Source;
+use super::tree_path::TreePath;
 use crate::fault::Fault;
 use scruple_core::sorting::SortedMap;
 use scruple_measure::program::Program;
@@ -18,7 +19,7 @@ pub struct Recipe {
     /// The shell commands that are run in the tree, in this order.
     pub steps: Vec<String>,
     /// The files and folders of the tree to keep. An empty list means the whole tree.
-    pub artefacts: Vec<String>,
+    pub artefacts: Vec<TreePath>,
     /// A shell command that must succeed in the tree after the build.
     pub check: Option<String>,
     /// The variables of steps, check and measured programs.

@@ -3,6 +3,7 @@
 use crate::command::arms;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
+use crate::versions::tree_path::TreePath;
 use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
 use scruple_core::sorting::SortedMap;
@@ -109,9 +110,8 @@ pub fn files_left_behind(
     let folder = here(config)?;
     let relative = |word: &str| word.trim_start_matches("./").trim_end_matches('/').to_owned();
     let is_kept = |word: &str| {
-        let kept = recipe.artefacts.iter().map(|artefact| relative(artefact));
-        recipe.artefacts.is_empty()
-            || kept.into_iter().any(|kept| Path::new(&relative(word)).starts_with(kept))
+        let mut kept = recipe.artefacts.iter().map(TreePath::below_top);
+        recipe.artefacts.is_empty() || kept.any(|kept| Path::new(&relative(word)).starts_with(kept))
     };
     let mut remarks: Vec<String> = Vec::new();
     for subject in subjects {

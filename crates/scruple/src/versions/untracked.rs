@@ -3,6 +3,7 @@
 use super::accepted_changes;
 use super::cache::Cache;
 use super::source::Source;
+use super::tree_path::TreePath;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
 use std::collections::BTreeSet;
@@ -15,14 +16,13 @@ use std::path::{Path, PathBuf};
 pub(super) fn remark(
     source: &Source,
     cache: &Cache,
-    artefacts: &[String],
+    artefacts: &[TreePath],
     written: &[PathBuf],
 ) -> Result<Option<(&'static str, String)>, Fault> {
     let results = remembered_results(source, cache, written)?;
     let words = ["ls-files", "--others", "--exclude-standard", "-z", ":/"];
     let answer = source.repository.ask_of_tree(words, &[]).unwrap_or_default();
-    let artefacts: Vec<&Path> =
-        artefacts.iter().map(Path::new).map(|path| path.strip_prefix(".").unwrap_or(path)).collect();
+    let artefacts: Vec<PathBuf> = artefacts.iter().map(TreePath::below_top).collect();
     let is_artefact = |name: &str| artefacts.iter().any(|artefact| Path::new(name).starts_with(artefact));
     // The acceptances in this file count although it is not tracked.
     let untracked = answer.split('\0').filter(|name| !name.is_empty() && *name != accepted_changes::FILE);

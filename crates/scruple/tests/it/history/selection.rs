@@ -128,3 +128,35 @@ fn only_commits_that_a_version_has_first_are_left_out_before_it() {
     assert_eq!(left_out(&["--first-parent", "--commits", "main~4,main"]), [0, 3]);
     assert_eq!(left_out(&["--no-merges"]).iter().sum::<u64>(), 1);
 }
+
+#[test]
+fn what_a_configuration_names_is_below_the_tree_and_no_other_file_is_touched() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1, 2]);
+    place.write("kept", "mine");
+    let absolute = place.file("kept").display().to_string();
+    let outside = [absolute.as_str(), "../../../../../../../../kept", "../kept"];
+    for named in outside {
+        for table in [
+            format!("[build]\nartifacts = [\"{named}\"]\n"),
+            format!(
+                "[[history.overlay]]\ncommits = \"HEAD\"\nreplace = {{ file = \"{named}\", from = \"mine\", to = \"\" }}\n"
+            ),
+        ] {
+            place.write("scruple.toml", &table);
+            let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--", "./app"];
+            let answer = place.run(words);
+            assert_eq!(answer.code, 2, "{table}{}", answer.exchange());
+            let why = "is not a path below the top of the tree";
+            assert!(
+                named.starts_with("..") && table.contains("replace") || answer.stderr.contains(why),
+                "{}",
+                answer.exchange()
+            );
+        }
+        let answer = place.history(&["--artifact", named]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        assert_eq!(std::fs::read_to_string(place.file("kept")).expect("the file"), "mine");
+    }
+}
