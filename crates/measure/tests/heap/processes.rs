@@ -37,6 +37,15 @@ fn a_vforked_child_counts_with_its_parent() {
 }
 
 #[test]
+fn the_peak_contains_what_a_vforked_child_allocates_before_its_parent() {
+    let workshop = Workshop::new();
+    let program = workshop.c("forks.c", &[]);
+    let counted = workshop.count(LiveBytes::Requested, Command::new(&program).arg("vfork-first"));
+    assert_eq!(sums(&counted.totals), (5, 250, 0));
+    assert_eq!(counted.totals.largest_peak().map(|(_, live)| live.peak), Some(250));
+}
+
+#[test]
 fn a_chain_of_programs_is_followed() {
     let workshop = Workshop::new();
     let program = workshop.c("chain.c", &[]);

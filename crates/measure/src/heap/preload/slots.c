@@ -260,7 +260,7 @@ static struct slot *abandoned_slot(int32_t owner) {
         struct slot *slot = unit ? slot_at(unit, at % slots) : NULL;
         int32_t before = slot ? slot->owner : OWNER_NOTE;
         if (before == OWNER_NOTE) continue;
-        if ((before == OWNER_NONE || before == owner || system_thread_gone(process->pid, before)) &&
+        if ((before == OWNER_NONE || before == system_tid() || system_thread_gone(process->pid, before)) &&
             take(slot, before, owner))
             return slot;
     }
@@ -303,10 +303,10 @@ struct slot *find_slot(void) {
         self.key = key;
         return self.slot;
     }
-    /* A child of vfork shares its parent's memory and threads, and a slot with the child's id would look
-     * abandoned. */
-    if (process && process->pid != system_pid()) return &header->common;
-    struct slot *slot = claim_slot(system_tid());
+    /* A child of vfork shares its parent's memory and `self`, so it claims the slot that the parent goes on with. A
+     * slot with the child's id would look abandoned. */
+    int32_t owner = process && process->pid != system_pid() ? process->pid : system_tid();
+    struct slot *slot = claim_slot(owner);
     if (!slot) {
         self.slotless = key;
         return &header->common;

@@ -1,5 +1,6 @@
 /* A parent with 10 blocks of 1000 bytes has a child of the given kind, which allocates 3 blocks of 50 bytes and
- * has a child of the same kind, which allocates 2 blocks of 70 bytes. */
+ * has a child of the same kind, which allocates 2 blocks of 70 bytes. With `vfork`, a child allocates 5 blocks of 50
+ * bytes; with `vfork-first`, they are the first blocks in the memory that it shares with its parent. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -24,8 +25,8 @@ static int copy(const char *kind) {
 
 int main(int argc, char **argv) {
     const char *kind = argc > 1 ? argv[1] : "fork";
-    take(10, 1000);
-    if (!strcmp(kind, "vfork")) {
+    if (strcmp(kind, "vfork-first")) take(10, 1000);
+    if (!strncmp(kind, "vfork", 5)) {
         int child = vfork();
         if (child == 0) {
             take(5, 50);
