@@ -1,7 +1,7 @@
 //! Reads the output of `go test -bench`: a line for each run of each benchmark, as text or inside the events of
 //! `-json`.
 
-use super::figures::{add, add_iterations, add_own, add_summary, nanoseconds, own_key};
+use super::figures::{add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key};
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
 use scruple_core::sorting::{self, SortedMap};
@@ -237,6 +237,11 @@ fn figures(arm: &mut Arm, lines: &[&BenchmarkLine<'_>]) -> Result<(), ImportErro
             "ns/op" => add(arm, "time.wall", Quality::Noisy, each, readings)?,
             "B/op" => add(arm, "alloc.bytes", Quality::Near, each, readings)?,
             "allocs/op" => add(arm, "alloc.objects", Quality::Near, each, readings)?,
+            // Go rounds the rate to two decimals.
+            "MB/s" if readings[0] < 1.0 => {
+                let why = format!("{:.2} MB/s is too coarse to tell the bytes of an iteration", readings[0]);
+                add_absence(arm, "work.bytes", &why);
+            }
             "MB/s" => {
                 let (rate, time) = (of(lines[0], "MB/s"), of(lines[0], "ns/op"));
                 if let Some(bytes) = rate.zip(time).map(|(rate, time)| (rate * time / 1e3).round()) {
@@ -292,6 +297,19 @@ mod tests {
         assert_eq!(names_and_remarks(&two).0, expected);
         // Without a function nothing shows which it is; a number of processors is more likely.
         assert_eq!(names_and_remarks("pkg: p\nBenchmarkG/a-8 \t 5 \t 1 ns/op\n").0, ["p/G/a"]);
+    }
+
+    #[test]
+    fn a_rate_that_go_has_rounded_to_nothing_is_not_work_of_0_bytes() {
+        let work = |rate: &str| {
+            let text = format!("BenchmarkA-2 \t 54 \t 441523 ns/op \t {rate} MB/s\n");
+            let arm = of_text(&text).expect("readable").arms.remove(0);
+            (arm.sample("work.bytes").map(|sample| sample.readings[0]), arm.absent("work.bytes").is_some())
+        };
+        assert_eq!(
+            [work("0.00"), work("0.01"), work("2.00")],
+            [(None, true), (None, true), (Some(883.0), false)]
+        );
     }
 
     #[test]
