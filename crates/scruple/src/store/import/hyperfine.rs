@@ -1,6 +1,6 @@
 //! Reads hyperfine's `--export-json`: the time of every run, and processor time and memory if the file has them.
 
-use super::figures::{add, add_summary, shift_blocks};
+use super::figures::{add, add_absence, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
 use scruple_core::metric::Quality;
 use scruple_core::plural::counted;
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
         // hyperfine runs the commands one after the other, so that no two readings share a block.
         shift_blocks(&mut arm, taken);
         taken = taken.saturating_add(entry.times.as_ref().map_or(1, |times| times.len().max(1) as u32));
-        remarks(entry, &mut imported);
+        remarks(entry, &arm.name, &mut imported);
         imported.arms.push(arm);
     }
     if imported.arms.len() > 1 {
@@ -61,6 +61,10 @@ fn arm(entry: &HyperfineEntry) -> Result<Arm, ImportError> {
     let parameters = entry.parameters.iter().flatten();
     arm.params = parameters.map(|(name, value)| (clean(name), parameter(value))).collect();
     match (&entry.times, entry.mean) {
+        // The median would be 0, which is not a time that any command takes.
+        (Some(times), _) if !times.is_empty() && 2 * zeros(entry) >= times.len() => {
+            add_absence(&mut arm, "time.wall", "hyperfine wrote 0 for half of the runs or more");
+        }
         (Some(times), _) if !times.is_empty() => {
             let times = times.iter().map(|seconds| seconds * 1e9).collect();
             add(&mut arm, "time.wall", Quality::Noisy, "hyperfine, each run", times)?;
@@ -82,13 +86,17 @@ fn arm(entry: &HyperfineEntry) -> Result<Arm, ImportError> {
     Ok(arm)
 }
 
-fn remarks(entry: &HyperfineEntry, imported: &mut Imported) {
-    let name = clean(&entry.command);
+fn zeros(entry: &HyperfineEntry) -> usize {
+    entry.times.iter().flatten().filter(|time| **time == 0.0).count()
+}
+
+fn remarks(entry: &HyperfineEntry, name: &str, imported: &mut Imported) {
+    let name = clean(name);
     let failed = entry.exit_codes.iter().flatten().filter(|code| **code != Some(0)).count();
     if failed > 0 {
         imported.remark("exit-code", format!("‘{name}’ did not exit with code 0 in {failed} of its runs"));
     }
-    let zeros = entry.times.iter().flatten().filter(|time| **time == 0.0).count();
+    let zeros = zeros(entry);
     if zeros > 0 {
         let readings = counted(zeros, "reading");
         imported.remark(
@@ -108,10 +116,23 @@ mod tests {
     #[test]
     fn a_command_without_its_parameters_is_named_by_them() {
         let entry = |n: u32| {
-            format!("{{\"command\": \"./app\", \"times\": [1.0], \"parameters\": {{\"n\": \"{n}\"}}}}")
+            format!(
+                "{{\"command\": \"./app\", \"times\": [1.0], \"exit_codes\": [7], \"parameters\": {{\"n\": \"{n}\"}}}}"
+            )
         };
         let imported = read(&format!("{{\"results\": [{}, {}]}}", entry(1), entry(2))).expect("readable");
         let names: Vec<&str> = imported.arms.iter().map(|arm| arm.name.as_str()).collect();
         assert_eq!(names, ["./app (n=1)", "./app (n=2)"]);
+        let remark = &imported.warnings[1].text;
+        assert_eq!(remark, "‘./app (n=2)’ did not exit with code 0 in 1 of its runs");
+    }
+
+    #[test]
+    fn commands_for_which_half_of_the_times_are_zero_have_no_time_and_are_not_called_equal() {
+        let entry = |times: &str| format!("{{\"command\": \"a\", \"times\": [{times}], \"user\": 0.1}}");
+        let read = |times| read(&format!("{{\"results\": [{}]}}", entry(times))).expect("readable");
+        let arms = [read("0, 0, 0, 0.001").arms, read("0, 0, 0.002, 0.001, 0.001").arms];
+        assert_eq!(arms[0][0].absent("time.wall"), Some("hyperfine wrote 0 for half of the runs or more"));
+        assert_eq!(arms[1][0].sample("time.wall").map(|sample| sample.readings.len()), Some(5));
     }
 }
