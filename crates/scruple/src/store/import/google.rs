@@ -76,9 +76,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     for ((name, rows), parts) in groups.iter().zip(&names) {
         let alone = names.iter().filter(|other| other.is_like(parts)).count() == 1;
         let arm = arm(name, rows, program, (parts, alone))?;
-        if parts.threads.is_some()
-            && rows.iter().any(|row| row.bytes_per_second.or(row.items_per_second).is_some())
-        {
+        if arm.sample("google.bytes_per_second").or(arm.sample("google.items_per_second")).is_some() {
             without_work.push(arm.name.clone());
         }
         imported.arms.push(arm);
