@@ -1,14 +1,18 @@
 //! The process tree of a measured program: its processor time, and how its remains are ended.
 
 use super::follow_processes::Follower;
-use super::kernel_accounts::nanoseconds;
+use super::kernel_accounts::{nanoseconds, scheduled};
 use crate::descendants::descendants;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// How long processes that outlive the program may take to end by themselves.
+/// How long processes that outlive the program may take to end by themselves, without the time in which they wait for a
+/// core.
 const LINGER: Duration = Duration::from_millis(100);
+
+/// The most time of waiting for a core that is not counted.
+const MOST_WAITING: Duration = Duration::from_secs(2);
 
 /// The processes that outlived the program, and their processor time in nanoseconds.
 pub(super) struct LeftBehind {
@@ -62,6 +66,12 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
+/// How long one of the processes of the tree has waited for a core, at most.
+fn longest_wait() -> Duration {
+    let waits = descendants(own_id()).into_iter().filter_map(|pid| Some(scheduled(pid)?.1));
+    Duration::from_nanos(waits.max().unwrap_or(0)).min(MOST_WAITING)
+}
+
 /// Waits a short time for processes that outlived the program, then asks them to end, kills them after `grace`, and adds
 /// up their processor time. With `at_once` they are killed at once, because they were asked already. A traced tree is
 /// traced to its end; the kernel then also reports threads and grandchildren, whose time is already in that of their
@@ -88,7 +98,8 @@ pub(super) fn end_what_is_left(
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             -1 => return left,
             0 => {
-                if at_once || began.elapsed() >= LINGER {
+                let late = || began.elapsed() >= LINGER && began.elapsed() >= LINGER + longest_wait();
+                if at_once || left.ended > 0 || late() {
                     if left.ended == 0 {
                         left.ended = descendants(own_id()).len() as u32;
                     }

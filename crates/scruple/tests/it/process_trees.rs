@@ -54,6 +54,38 @@ fn the_cpu_of_children_counts_whether_they_were_waited_for_or_not() {
     place.assert_no_processes();
 }
 
+/// A C program that leaves eight children, which need 25 ms each of one core together.
+const CROWD: &str = r#"
+#define _GNU_SOURCE
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    if (sched_setaffinity(0, sizeof one, &one)) return 1;
+    for (int i = 0; i < 8; i++)
+        if (fork() == 0) {
+            struct timespec now = {0, 0};
+            while (now.tv_sec == 0 && now.tv_nsec < 25000000) clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+            return 0;
+        }
+    return 0;
+}
+"#;
+
+#[test]
+fn processes_that_wait_for_a_core_are_not_ended_for_that() {
+    let place = Place::new();
+    place.compile("crowd", CROWD, &[]);
+    let answer = place.run(["run", "--no-store", "--json", "--time-only", "-r", "1", "./crowd"]);
+    let run = answer.json();
+    let cpu = at(&run, "/arms/0/metrics/time.cpu/readings/0").as_f64().unwrap_or(0.0);
+    assert!(cpu > 199e6, "{}", answer.exchange());
+    assert!(!answer.stdout.contains("left-behind"), "{}", answer.exchange());
+}
+
 #[test]
 fn processes_that_outlive_their_program_are_ended() {
     let place = Place::new();
