@@ -166,11 +166,19 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<CommandTemplate>, Fa
         configured[..=place].rotate_right(1);
     }
     match configured.is_empty() {
-        true => Err(Fault::usage(
-            "name at least one command, such as `scruple run 'gzip -c file' 'zstd -c file'`, or put [[command]]s into scruple.toml",
-        )),
+        true => Err(Fault::usage(format!(
+            "name at least one command, such as `scruple run 'gzip -c file' 'zstd -c file'`, or put [[command]]s into \
+             scruple.toml{}",
+            taken_as_value().unwrap_or_default()
+        ))),
         false => Ok(configured),
     }
+}
+
+/// What says of the last word of a command line without commands that it is the value of an option.
+fn taken_as_value() -> Option<String> {
+    let word = std::env::args().next_back().filter(|word| word != "run" && !word.starts_with('-'))?;
+    Some(format!("; ‘{}’ is the value of an option here", plain(&word)))
 }
 
 /// Creates the arm that runs the shell without a command, if a shell is used.

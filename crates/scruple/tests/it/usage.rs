@@ -36,6 +36,14 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
 }
 
 #[test]
+fn a_command_that_an_option_has_taken_as_its_value_is_named() {
+    for words in [&["-L", "n", "echo {n}"][..], &["-u", "true"]] {
+        let (error, last) = (refusal(words), words[words.len() - 1]);
+        assert!(error.trim_end().ends_with(&format!("‘{last}’ is the value of an option here")), "{error}");
+    }
+}
+
+#[test]
 fn a_command_that_stands_where_a_verb_belongs_is_answered_with_run() {
     let answer = Place::new().run(["sleep 1"]);
     assert_eq!(answer.code, 2);
