@@ -59,6 +59,8 @@ pub struct WeighedLaunch {
     pub captured: Option<Captured>,
     /// The lines of the program's standard error to show if it failed, if it was captured.
     pub error_output: String,
+    /// Whether a process below the program exited as a shell does that does not find a command.
+    pub command_missing: bool,
     /// The number of processes that outlived the program and were killed.
     pub left_behind: u32,
     /// Why real-time scheduling was refused, or ended early.
@@ -219,6 +221,7 @@ impl Commands {
             ending: outcome.ending,
             captured,
             error_output,
+            command_missing: outcome.command_missing,
             left_behind: outcome.left_behind,
             shield_lost: shield_lost(&outcome),
             wall: Duration::from_nanos(outcome.wall),
@@ -322,6 +325,7 @@ impl WeighedLaunch {
             ending: Ending::Exited(0),
             captured: None,
             error_output: String::new(),
+            command_missing: false,
             left_behind: 0,
             shield_lost: None,
             wall: Duration::ZERO,

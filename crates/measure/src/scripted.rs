@@ -143,6 +143,7 @@ impl Weigher for Scripted {
                 Pass::Timing => String::new(),
                 _ => shown_lines(entry.stderr.as_bytes()),
             },
+            command_missing: false,
             left_behind: entry.left_behind,
             shield_lost: None,
             wall,

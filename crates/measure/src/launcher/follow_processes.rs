@@ -22,6 +22,9 @@ const OPTIONS: c_int = libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACEEXEC
     | libc::PTRACE_O_EXITKILL;
 
+/// The code with which a shell exits if it does not find a command.
+const NOT_FOUND: c_int = 127;
+
 /// Traces a process tree, and keeps what is read from each process at its exit.
 pub(super) struct Follower {
     main: libc::pid_t,
@@ -34,6 +37,8 @@ pub(super) struct Follower {
     tracers: Tracers,
     /// The launcher's high-water mark when the first process left its memory.
     mark: Option<u64>,
+    /// Whether a process other than the first one exited with the code of a command that was not found.
+    pub(super) command_missing: bool,
     pub(super) programs: ProgramFiles,
     pub(super) memory: Option<Vec<PeakMemory>>,
     pub(super) go: Option<GoProcesses>,
@@ -50,6 +55,7 @@ impl Follower {
             replaced: false,
             tracers: Tracers::default(),
             mark: None,
+            command_missing: false,
             programs: ProgramFiles::default(),
             memory: options.trace_memory.then(Vec::new),
             go: options.read_counters.then(|| GoProcesses::with(&options.empty_programs)),
@@ -147,6 +153,9 @@ impl Follower {
         }
         if let Some(memory) = &mut self.memory {
             note_peak(thread, memory);
+            let status = if self.made.contains(&thread) { message(thread) } else { None };
+            self.command_missing |= status
+                .is_some_and(|status| libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == NOT_FOUND);
         }
     }
 
@@ -175,7 +184,7 @@ impl Follower {
     }
 }
 
-/// The id of the new process that a fork event reports.
+/// What an event reports: the id of the new process, or the status of the one that exits.
 fn message(pid: libc::pid_t) -> Option<libc::pid_t> {
     let mut number: libc::c_ulong = 0;
     // SAFETY: the kernel writes one long to where the pointer leads.

@@ -186,6 +186,7 @@ fn follow(spawned: &Spawned, request: &wire::LaunchRequest, pressure: Option<u64
         kernel_accounts::pressure().zip(pressure).and_then(|(after, before)| after.checked_sub(before));
     if let Some(mut follower) = follower {
         follower.reaped(spawned.pid, &usage);
+        outcome.command_missing = follower.command_missing;
         outcome.seen = follower.programs.seen;
         outcome.memory = follower.memory.unwrap_or_default();
         outcome.exits = follower.go.map(GoProcesses::exits).unwrap_or_default();

@@ -96,6 +96,9 @@ pub struct LaunchResult {
     pub seen: crate::runtimes::TreePrograms,
     /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
+    /// Whether a process below the program exited as a shell does that does not find a command; false unless memory
+    /// was traced.
+    pub command_missing: bool,
     /// The number of processes that outlived the program and were ended.
     pub left_behind: u32,
     /// Whether the shield's cap was reached.
@@ -121,6 +124,7 @@ impl LaunchResult {
             memory: Vec::new(),
             seen: crate::runtimes::TreePrograms::default(),
             exits: Vec::new(),
+            command_missing: false,
             left_behind: 0,
             unshielded: false,
             shield_refused: None,

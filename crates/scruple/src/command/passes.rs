@@ -277,6 +277,12 @@ impl CommandPasses {
             );
             self.run.warn("left-behind", text);
         }
+        if weighing.command_missing {
+            let name = &self.run.arms[index].name;
+            let text =
+                format!("a part of ‘{name}’ exited with code 127, as if a command in it was not found");
+            self.run.warn("command-missing", text);
+        }
         if let Some(why) = &weighing.shield_lost {
             self.run.warn("shield", format!("not shielded all the time: {why}"));
         }

@@ -87,6 +87,18 @@ fn processes_that_wait_for_a_core_are_not_ended_for_that() {
 }
 
 #[test]
+fn a_part_of_a_pipeline_that_is_not_found_is_reported() {
+    let place = Place::new();
+    let remark =
+        "a part of ‘no-such-program | cat’ exited with code 127, as if a command in it was not found";
+    for (command, is_missing) in [("no-such-program | cat", true), ("false | cat", false)] {
+        let answer = place.run(["run", "--no-store", "--json", "-r", "2", command]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        assert_eq!(answer.stdout.contains(remark), is_missing, "{}", answer.exchange());
+    }
+}
+
+#[test]
 fn processes_that_outlive_their_program_are_ended() {
     let place = Place::new();
     place
