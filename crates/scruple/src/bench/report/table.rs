@@ -403,7 +403,11 @@ fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
 /// Returns the part of a case's path that is below its group, with parameters and threads.
 fn leaf(arm: &Arm) -> String {
     let below = arm.name.strip_prefix(group_of(arm)).and_then(|rest| rest.strip_prefix('/'));
-    below.unwrap_or(&arm.name).to_owned()
+    match below.unwrap_or(&arm.name) {
+        // A row without a name would look like a mistake of the table.
+        blank if blank.trim().is_empty() => format!("‘{blank}’"),
+        name => name.to_owned(),
+    }
 }
 
 /// Returns the group that the program declared for a case, or else its name up to the last slash.

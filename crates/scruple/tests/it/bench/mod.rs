@@ -37,6 +37,15 @@ fn net_raw_and_tare_stand_side_by_side_and_a_body_that_costs_nothing_is_below_re
 }
 
 #[test]
+fn a_case_without_a_name_is_a_row_that_shows_so() {
+    let words = [r#"{"name":"","cost":5}"#, r#"{"name":"a/ ","cost":5}"#];
+    let answer = bench(&Place::new(), &["--no-store"], &words);
+    let rows = answer.stdout.lines().map(str::trim_start);
+    let rows: Vec<&str> = rows.filter_map(|line| Some(line.split_once("’ ")?.0)).collect();
+    assert_eq!(rows[..2], ["‘", "‘ "], "{}", answer.exchange());
+}
+
+#[test]
 fn a_case_stands_in_the_group_that_it_declares() {
     let bird = r#"{"name":"zoo/wren","group":"birds","cost":5}"#;
     let whole = r#"{"name":"miles/hour","group":"","cost":5}"#;
