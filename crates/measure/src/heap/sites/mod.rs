@@ -16,6 +16,7 @@ use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;
 use replay::{HeapChange, HeapEvent};
 use scruple_core::explain::is_allocator;
+use scruple_core::plural::counted;
 use scruple_core::sorting::SortedMap;
 use scruple_core::stats::sampled_bytes;
 use stack::{ActiveFunctions, RecordedStack};
@@ -80,17 +81,18 @@ pub(super) fn read(
 fn lost(recorded: &RecordingFigures, damaged: u64, totals: &Totals) -> Vec<String> {
     let of_all = "in all processes together";
     let phrases = [
-        (recorded.lost_samples, "chosen allocations could not be recorded"),
-        (recorded.lost_frees, "frees of recorded blocks could not be recorded: these blocks count as live"),
-        (u64::from(recorded.lost_maps), "lists of loaded libraries could not be recorded whole"),
-        (damaged, "pieces of the records are damaged"),
+        (recorded.lost_samples, "chosen allocation", "could not be recorded"),
+        (recorded.lost_frees, "free", "of recorded blocks could not be recorded: these blocks count as live"),
+        (u64::from(recorded.lost_maps), "list", "of loaded libraries could not be recorded whole"),
+        (damaged, "damaged piece", "of the records"),
         (
             totals.unattributed.allocations,
-            "allocations were never chosen, because their threads have no record",
+            "allocation",
+            "could not be chosen, because there is no record of the thread",
         ),
     ];
-    let lost = phrases.into_iter().filter(|(count, _)| *count > 0);
-    lost.map(|(count, phrase)| format!("{count} {phrase} ({of_all})")).collect()
+    let lost = phrases.into_iter().filter(|(count, ..)| *count > 0);
+    lost.map(|(count, noun, rest)| format!("{} {rest} ({of_all})", counted(count, noun))).collect()
 }
 
 fn each_piece(

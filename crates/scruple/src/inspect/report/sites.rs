@@ -302,6 +302,9 @@ pub fn remarks(found: &CommandSites) -> Vec<String> {
             exact(samples as f64, &Unit::Count),
             bytes(mean)
         ),
+        _ if found.processes.iter().any(|sites| !sites.unseen.is_empty()) => {
+            "Every allocation that was seen was counted; sizes are as requested from malloc.".to_owned()
+        }
         _ => "Every allocation was counted; sizes are as requested from malloc.".to_owned(),
     };
     let unseen = found.processes.iter().flat_map(|sites| &sites.unseen);
@@ -333,4 +336,22 @@ pub fn frames(sites: &HeapSites) -> Vec<flame_graph::FlameBox> {
         }
     };
     sites.contexts.iter().map(frame).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_seen_is_not_said_to_be_counted() {
+        let remarks_of = |unseen: &[&str]| {
+            let unseen = unseen.iter().map(|what| (*what).to_owned()).collect();
+            let processes = vec![HeapSites { unseen, ..HeapSites::default() }];
+            remarks(&CommandSites { title: String::new(), processes, remarks: Vec::new() })
+        };
+        assert!(remarks_of(&[])[0].starts_with("Every allocation was counted;"));
+        let some = remarks_of(&["1 allocation"]);
+        assert!(some[0].starts_with("Every allocation that was seen was counted;"), "{some:?}");
+        assert_eq!(some[1], "Not seen: 1 allocation.");
+    }
 }
