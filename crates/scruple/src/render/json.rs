@@ -37,21 +37,32 @@ pub(crate) fn written(document: &impl Serialize) -> String {
     inert(&(indented(&serde_json::to_string(document).unwrap_or_default()) + "\n"))
 }
 
-/// Breaks compact JSON into lines, indented by two spaces for each level.
+/// Breaks compact JSON into lines, indented by two spaces for each level. An array of numbers stays on one line, because
+/// the indentation of readings would take more room than they do.
 ///
 /// serde_json's own indenting writer would be compiled for each type of a document, beside its compact writer.
 fn indented(compact: &str) -> String {
     let mut out = String::with_capacity(2 * compact.len());
     let mut level = 0;
     let (mut quoted, mut escaped, mut empty) = (false, false, false);
-    for c in compact.chars() {
+    let mut end_of_numbers = 0;
+    for (at, c) in compact.char_indices() {
         let closes = matches!(c, '}' | ']') && !quoted;
+        if at < end_of_numbers {
+            out.push(c);
+            out.extend((c == ',').then_some(' '));
+            continue;
+        }
         level -= usize::from(closes);
         if !quoted && closes != empty {
             new_line(&mut out, level);
         }
         out.push(c);
         empty = matches!(c, '{' | '[') && !quoted;
+        if empty && let Some(length) = numbers(&compact[at..]) {
+            end_of_numbers = at + length;
+            empty = false;
+        }
         level += usize::from(empty);
         match c {
             ',' if !quoted => new_line(&mut out, level),
@@ -62,6 +73,13 @@ fn indented(compact: &str) -> String {
         escaped = quoted && c == '\\' && !escaped;
     }
     out
+}
+
+/// The length of the array that a text begins with, if it contains only numbers.
+fn numbers(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('[')?;
+    let length = inside.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E' | ','))?;
+    (length > 0 && inside[length..].starts_with(']')).then_some(length + 2)
 }
 
 fn new_line(out: &mut String, level: usize) {
@@ -116,5 +134,15 @@ mod tests {
         for value in values.as_array().expect("an array") {
             assert_eq!(indented(&value.to_string()), serde_json::to_string_pretty(value).expect("JSON"));
         }
+    }
+
+    #[test]
+    fn an_array_of_numbers_stays_on_one_line() {
+        let text = r#"{"a":[1,-2.5,1e-9],"b":[[3],[4,null]],"c":"[5,6]"}"#;
+        let lines = indented(text);
+        assert_eq!(lines.split_whitespace().collect::<String>(), text);
+        let lines: Vec<&str> = lines.lines().map(str::trim).collect();
+        assert_eq!(lines[1..5], [r#""a": [1, -2.5, 1e-9],"#, r#""b": ["#, "[3],", "["]);
+        assert_eq!(lines[9], r#""c": "[5,6]""#);
     }
 }

@@ -92,11 +92,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 4096.0,
               "method": "counted",
-              "readings": [
-                4096.0,
-                4096.0,
-                4096.0
-              ]
+              "readings": [4096.0, 4096.0, 4096.0]
             },
             "malloc.count": {
               "unit": "count",
@@ -106,11 +102,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 100.0,
               "method": "counted",
-              "readings": [
-                100.0,
-                100.0,
-                100.0
-              ]
+              "readings": [100.0, 100.0, 100.0]
             },
             "malloc.peak": {
               "absent": "the script says so"
@@ -123,11 +115,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 1500000.0,
               "method": "median of too few for an interval",
-              "readings": [
-                1500000.0,
-                1500000.0,
-                1500000.0
-              ]
+              "readings": [1500000.0, 1500000.0, 1500000.0]
             },
             "time.cpu": {
               "unit": "ns",
@@ -136,21 +124,10 @@ fn json_holds_the_whole_run() {
               "source": "script",
               "n": 7,
               "estimate": 2000000.0,
-              "interval": [
-                2000000.0,
-                2000000.0
-              ],
+              "interval": [2000000.0, 2000000.0],
               "level": 0.9843750000000004,
               "method": "median, order statistics",
-              "readings": [
-                2000000.0,
-                2000000.0,
-                2000000.0,
-                2000000.0,
-                2000000.0,
-                2000000.0,
-                2000000.0
-              ]
+              "readings": [2000000.0, 2000000.0, 2000000.0, 2000000.0, 2000000.0, 2000000.0, 2000000.0]
             },
             "time.wall": {
               "unit": "ns",
@@ -159,21 +136,10 @@ fn json_holds_the_whole_run() {
               "source": "script",
               "n": 7,
               "estimate": 4000000.0,
-              "interval": [
-                4000000.0,
-                4000000.0
-              ],
+              "interval": [4000000.0, 4000000.0],
               "level": 0.9843750000000004,
               "method": "median, order statistics",
-              "readings": [
-                4000000.0,
-                4000000.0,
-                4000000.0,
-                4000000.0,
-                4000000.0,
-                4000000.0,
-                4000000.0
-              ]
+              "readings": [4000000.0, 4000000.0, 4000000.0, 4000000.0, 4000000.0, 4000000.0, 4000000.0]
             }
           }
         },
@@ -198,11 +164,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 4100.0,
               "method": "counted",
-              "readings": [
-                4100.0,
-                4100.0,
-                4100.0
-              ]
+              "readings": [4100.0, 4100.0, 4100.0]
             },
             "malloc.count": {
               "unit": "count",
@@ -212,11 +174,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 100.0,
               "method": "counted",
-              "readings": [
-                100.0,
-                100.0,
-                100.0
-              ]
+              "readings": [100.0, 100.0, 100.0]
             },
             "malloc.peak": {
               "absent": "the script says so"
@@ -229,11 +187,7 @@ fn json_holds_the_whole_run() {
               "n": 3,
               "estimate": 1500000.0,
               "method": "median of too few for an interval",
-              "readings": [
-                1500000.0,
-                1500000.0,
-                1500000.0
-              ]
+              "readings": [1500000.0, 1500000.0, 1500000.0]
             },
             "time.cpu": {
               "unit": "ns",
@@ -242,21 +196,10 @@ fn json_holds_the_whole_run() {
               "source": "script",
               "n": 7,
               "estimate": 2500000.0,
-              "interval": [
-                2500000.0,
-                2500000.0
-              ],
+              "interval": [2500000.0, 2500000.0],
               "level": 0.9843750000000004,
               "method": "median, order statistics",
-              "readings": [
-                2500000.0,
-                2500000.0,
-                2500000.0,
-                2500000.0,
-                2500000.0,
-                2500000.0,
-                2500000.0
-              ]
+              "readings": [2500000.0, 2500000.0, 2500000.0, 2500000.0, 2500000.0, 2500000.0, 2500000.0]
             },
             "time.wall": {
               "unit": "ns",
@@ -265,21 +208,10 @@ fn json_holds_the_whole_run() {
               "source": "script",
               "n": 7,
               "estimate": 5000000.0,
-              "interval": [
-                5000000.0,
-                5000000.0
-              ],
+              "interval": [5000000.0, 5000000.0],
               "level": 0.9843750000000004,
               "method": "median, order statistics",
-              "readings": [
-                5000000.0,
-                5000000.0,
-                5000000.0,
-                5000000.0,
-                5000000.0,
-                5000000.0,
-                5000000.0
-              ]
+              "readings": [5000000.0, 5000000.0, 5000000.0, 5000000.0, 5000000.0, 5000000.0, 5000000.0]
             }
           }
         }
@@ -326,14 +258,8 @@ fn json_holds_the_whole_run() {
           "interval": null,
           "level": null,
           "ranges": [
-            [
-              1500000.0,
-              1500000.0
-            ],
-            [
-              1500000.0,
-              1500000.0
-            ]
+            [1500000.0, 1500000.0],
+            [1500000.0, 1500000.0]
           ],
           "difference": 0.0,
           "margin": 0.2,
@@ -349,10 +275,7 @@ fn json_holds_the_whole_run() {
           "arm": "new, \"2\"",
           "evidence": "interval",
           "effect": 1.250000000000001,
-          "interval": [
-            1.250000000000001,
-            1.250000000000001
-          ],
+          "interval": [1.250000000000001, 1.250000000000001],
           "level": 0.9843750000000004,
           "difference": null,
           "margin": 0.02,
@@ -368,10 +291,7 @@ fn json_holds_the_whole_run() {
           "arm": "new, \"2\"",
           "evidence": "interval",
           "effect": 1.250000000000001,
-          "interval": [
-            1.250000000000001,
-            1.250000000000001
-          ],
+          "interval": [1.250000000000001, 1.250000000000001],
           "level": 0.9843750000000004,
           "difference": null,
           "margin": 0.02,
