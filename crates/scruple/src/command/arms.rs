@@ -1,14 +1,16 @@
 //! Converts the words of the command line into arms, and the jobs that weigh them.
 
-use super::args::{HookArgs, LaunchArgs, RunArgs, ScanArgs};
+use super::args::{HookArgs, LaunchArgs, RunArgs};
+use super::parameters::{Parameters, combinations, extend, named, substitute};
 use super::passes::IgnoredFailures;
 use super::shell::{Shell, words};
 use crate::cli::values::duration;
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
-use scruple_core::sorting::{self, SortedMap};
-use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
+use scruple_core::plural::counted;
+use scruple_core::sorting;
+use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_measure::command::Job;
 use scruple_measure::empty_program::write_empty_program;
 use scruple_measure::launcher::Shield;
@@ -46,9 +48,6 @@ pub struct Hooks {
 pub const TARE: &str = "(empty program)";
 /// The name of the arm that is a second copy of the reference.
 pub const TWIN: &str = "(reference again)";
-
-/// The values of parameters as the user wrote them: `1.0` must reach the program as `1.0`.
-type Parameters = SortedMap<String, String>;
 
 /// A command before its parameters are replaced by values.
 struct CommandTemplate {
@@ -267,15 +266,16 @@ fn check_counts(args: &RunArgs, commands: usize, names: &CommandNames<'_>) -> Re
     {
         if given > 1 && given != commands {
             return Err(Fault::usage(format!(
-                "{flag} was given {given} times for {commands} commands: give it once, or once for each command"
+                "{flag} was given {given} times for {}: give it once, or once for each command",
+                counted(commands, "command")
             )));
         }
     }
     if names.given.len() > names.room() {
         return Err(Fault::usage(format!(
-            "{} names were given with -n for {} commands: leave some out",
-            names.given.len(),
-            names.room()
+            "{} were given with -n for {}: leave some out",
+            counted(names.given.len(), "name"),
+            counted(names.room(), "command")
         )));
     }
     Ok(())
@@ -394,72 +394,6 @@ fn hooks_of(args: &HookArgs, configured: Option<&String>, index: usize, params: 
     }
 }
 
-/// Returns every combination of parameter values, in the order of the command line.
-fn combinations(args: &ScanArgs) -> Result<Vec<Parameters>, Fault> {
-    let mut all = vec![Parameters::new()];
-    if let [name, low, high] = args.parameter_scan.as_slice() {
-        all = extend(&all, name, &scan(low, high, args.parameter_step_size.as_deref())?);
-    } else if !args.parameter_scan.is_empty() {
-        return Err(Fault::usage("-P can be given once: use -L for further parameters"));
-    }
-    for pair in args.parameter_list.chunks(2) {
-        let [name, values] = pair else { continue };
-        let values: Vec<String> = values.split(',').map(str::to_owned).collect();
-        if all[0].contains_key(name) {
-            return Err(Fault::usage(format!("the parameter ‘{name}’ was given twice: name each once")));
-        }
-        all = extend(&all, name, &values);
-    }
-    Ok(all)
-}
-
-/// Returns each of these combinations with each value of one more parameter.
-pub fn extend(all: &[Parameters], name: &str, values: &[String]) -> Vec<Parameters> {
-    let with = |params: &Parameters, value: &String| {
-        let mut params = params.clone();
-        params.insert(name.to_owned(), value.clone());
-        params
-    };
-    all.iter().flat_map(|params| values.iter().map(move |value| with(params, value))).collect()
-}
-
-fn scan(low: &str, high: &str, step: Option<&str>) -> Result<Vec<String>, Fault> {
-    let number = |text: &str| {
-        text.parse::<f64>()
-            .ok()
-            .filter(|number| number.is_finite())
-            .ok_or_else(|| Fault::usage(format!("‘{text}’ is not a number: -P takes a name and two numbers")))
-    };
-    let (from, to, by) = (number(low)?, number(high)?, number(step.unwrap_or("1"))?);
-    if by <= 0.0 || from > to || (to - from) / by > 10_000.0 {
-        return Err(Fault::usage(format!(
-            "cannot go from {low} to {high} in steps of {by}: the step must be positive, the end not before the start, \
-             and there may be at most 10,000 steps"
-        )));
-    }
-    let decimals = [low, high, step.unwrap_or("1")]
-        .iter()
-        .map(|text| text.split_once('.').map_or(0, |(_, digits)| digits.len()))
-        .max()
-        .unwrap_or(0);
-    let count = ((to - from) / by + 1e-9).floor() as usize;
-    Ok((0..=count).map(|i| format!("{:.decimals$}", from + by * i as f64)).collect())
-}
-
-/// Replaces parameters in a text by their values: `{name}` becomes the value of that parameter.
-pub fn substitute(text: &str, params: &Parameters) -> String {
-    params.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
-}
-
-/// Returns the name of a command with these parameters.
-pub fn named(name: &str, params: &Parameters) -> String {
-    let replaced = substitute(name, params);
-    if replaced != name {
-        return replaced;
-    }
-    with_values(name, params)
-}
-
 /// Appends a number to the names of later arms that have the same name, so that a table distinguishes them.
 fn number_same_names(prepared: &mut [Prepared]) {
     for index in 1..prepared.len() {
@@ -472,17 +406,5 @@ fn number_same_names(prepared: &mut [Prepared]) {
             one.arm.name.clone_from(&name);
             one.job.name = name;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scans_keep_the_decimals_they_were_given() {
-        assert_eq!(scan("0.5", "1.5", Some("0.5")).expect("a scan"), ["0.5", "1.0", "1.5"]);
-        assert_eq!(scan("1", "3", None).expect("a scan"), ["1", "2", "3"]);
-        assert!(scan("3", "1", None).is_err() && scan("1", "2", Some("0")).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod arms;
+pub mod parameters;
 pub mod passes;
 pub mod shell;
 pub mod verb;

@@ -1,6 +1,6 @@
 //! Determines the subjects at each version, from the command line or the configuration.
 
-use crate::command::arms;
+use crate::command::parameters;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
 use crate::versions::tree_path::TreePath;
@@ -34,7 +34,7 @@ impl RequestedSubjects<'_> {
             (true, _) => self.configured(config)?,
         };
         for template in &mut found {
-            template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
+            template.words.iter_mut().for_each(|word| *word = parameters::substitute(word, &here));
         }
         match found.is_empty() {
             false => Ok(found),
@@ -85,7 +85,7 @@ pub fn yardstick(
     }
     let here = SortedMap::from([("here".to_owned(), here(config)?)]);
     let mut template = SubjectTemplate::new(&[words.to_owned()], None)?;
-    template.words.iter_mut().for_each(|word| *word = arms::substitute(word, &here));
+    template.words.iter_mut().for_each(|word| *word = parameters::substitute(word, &here));
     if subjects.iter().any(|subject| subject.name == template.name) {
         return Err(Fault::usage(format!("‘{}’ is weighed itself: name another --yardstick", template.name)));
     }
@@ -173,12 +173,12 @@ fn configured(command: &ConfiguredCommand) -> Result<Vec<SubjectTemplate>, Fault
     }
     let mut combinations = vec![SortedMap::new()];
     for (name, values) in &command.params {
-        combinations = arms::extend(&combinations, name, values);
+        combinations = parameters::extend(&combinations, name, values);
     }
     let template = |params: SortedMap<String, String>| {
         let mut template = SubjectTemplate::new(
             std::slice::from_ref(&command.run),
-            Some(&arms::named(&command.name, &params)),
+            Some(&parameters::named(&command.name, &params)),
         )?;
         template.params = params;
         Ok(template)

@@ -1,7 +1,7 @@
 //! The subjects of a history: commands and bench programs whose parameters may differ from version to version.
 
 use super::recipe::BuildSettings;
-use crate::command::arms;
+use crate::command::parameters;
 use crate::command::shell;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
@@ -83,7 +83,7 @@ impl SubjectTemplate {
     }
 
     fn filled(&self, params: &SortedMap<String, String>) -> Vec<String> {
-        self.words.iter().map(|word| arms::substitute(word, params)).collect()
+        self.words.iter().map(|word| parameters::substitute(word, params)).collect()
     }
 
     /// Returns the arm of one launch at a version, without readings.
