@@ -271,6 +271,9 @@ fn check_counts(args: &RunArgs, commands: usize, names: &CommandNames<'_>) -> Re
             )));
         }
     }
+    if names.given.iter().any(|name| name.trim().is_empty()) {
+        return Err(Fault::usage("a name that -n gives is empty: give one that a table can show"));
+    }
     if names.given.len() > names.room() {
         return Err(Fault::usage(format!(
             "{} were given with -n for {}: leave some out",

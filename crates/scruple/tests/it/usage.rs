@@ -356,8 +356,9 @@ fn parameters_that_do_not_fit() {
 
 #[test]
 fn hooks_and_names_that_do_not_fit_the_commands() {
-    assert_snapshot!(refusal(&["-p", "true", "-p", "true", "true"]), @r"error: --prepare was given 2 times for 1 commands: give it once, or once for each command");
-    assert_snapshot!(refusal(&["-n", "a", "-n", "b", "true"]), @r"error: 2 names were given with -n for 1 commands: leave some out");
+    assert_snapshot!(refusal(&["-p", "true", "-p", "true", "true"]), @r"error: --prepare was given 2 times for 1 command: give it once, or once for each command");
+    assert_snapshot!(refusal(&["-n", "a", "-n", "b", "true"]), @r"error: 2 names were given with -n for 1 command: leave some out");
+    assert_snapshot!(refusal(&["-n", " ", "true"]), @r"error: a name that -n gives is empty: give one that a table can show");
 }
 
 #[test]
