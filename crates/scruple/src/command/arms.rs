@@ -176,8 +176,9 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<CommandTemplate>, Fa
 
 /// What says of the last word of a command line without commands that it is the value of an option.
 fn taken_as_value() -> Option<String> {
-    let word = std::env::args().next_back().filter(|word| word != "run" && !word.starts_with('-'))?;
-    Some(format!("; ‘{}’ is the value of an option here", plain(&word)))
+    let word = std::env::args_os().next_back()?.to_string_lossy().into_owned();
+    (word != "run" && !word.starts_with('-'))
+        .then(|| format!("; ‘{}’ is the value of an option here", plain(&word)))
 }
 
 /// Creates the arm that runs the shell without a command, if a shell is used.
