@@ -5,6 +5,7 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 use super::http1;
 use super::http2::Http2;
+use super::request::Failed;
 use super::socket::{self, Connecting};
 use super::tls::Tls;
 use std::io;
@@ -45,6 +46,8 @@ pub(crate) struct Connection {
     pub(crate) tls: Option<Box<Tls>>,
     /// The state of HTTP/2; if it is set, `exchange` and `reader` are unused.
     pub(crate) http2: Option<Box<Http2>>,
+    /// Why the connection fails, if that is known.
+    pub(crate) cause: Option<Failed>,
     /// Whether frames are held back until all requests that are due now are encoded, so that they are sent together.
     pub(crate) gathers: bool,
     socket: Option<OwnedFd>,
@@ -77,6 +80,7 @@ impl Connection {
             reader: http1::ResponseReader::default(),
             tls: None,
             http2: None,
+            cause: None,
             gathers: false,
             socket: None,
             notes_arrivals: false,
@@ -123,6 +127,7 @@ impl Connection {
         self.exchange = None;
         self.tls = None;
         self.http2 = None;
+        self.cause = None;
         self.reader.reset();
         self.outgoing.bytes.clear();
         self.outgoing.at = 0;

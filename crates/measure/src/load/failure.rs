@@ -1,7 +1,8 @@
 //! The classes of failed requests.
 
 use super::request::Failed;
-use scruple_core::sorting::SortedMap;
+use scruple_core::sorting::{self, SortedMap};
+use scruple_core::unit::grouped;
 use serde::{Deserialize, Serialize};
 
 /// How a request can fail.
@@ -87,7 +88,7 @@ impl Failure {
             Failure::Reset => "the connection was reset",
             Failure::ClosedEarly => "closed without an answer",
             Failure::HalfResponse => "closed in the middle of an answer",
-            Failure::Garbage => "the answer was not HTTP, or followed by more",
+            Failure::Garbage => "the answer was not valid HTTP, or followed by more",
             Failure::TimedOut => "no answer in time",
             Failure::BadStatus => "an answer with a bad status",
             Failure::CheckFailed => "an answer that failed a check",
@@ -106,7 +107,12 @@ pub struct Failures {
     statuses: SortedMap<u16, u64>,
     /// The checks that answers failed, by what was expected.
     checks: SortedMap<String, FailedCheck>,
+    /// The numbers of requests by cause, where it is known.
+    causes: SortedMap<(Failure, String), u64>,
 }
+
+/// The largest number of causes, statuses or failed checks that are named.
+const NAMED: usize = 5;
 
 /// A check that answers failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -146,6 +152,40 @@ impl Failures {
         &self.checks
     }
 
+    /// The numbers of requests by class and cause, where the cause is known.
+    pub fn causes(&self) -> &SortedMap<(Failure, String), u64> {
+        &self.causes
+    }
+
+    /// Says what a class means, and what is known of these requests: the most frequent statuses, checks and causes.
+    pub fn describe(&self, class: Failure) -> String {
+        let check = |(expected, check): (&String, &FailedCheck)| {
+            (format!("expected {expected}, got {}", check.came), check.count)
+        };
+        let mut details: Vec<(String, u64)> = match class {
+            Failure::BadStatus => self.statuses.iter().map(|(s, count)| (s.to_string(), *count)).collect(),
+            Failure::CheckFailed => self.checks.iter().map(check).collect(),
+            _ => {
+                let own = self.causes.iter().filter(|((of, _), _)| *of == class);
+                own.map(|((_, cause), count)| (cause.clone(), *count)).collect()
+            }
+        };
+        sorting::by_key(&mut details, |(_, count)| std::cmp::Reverse(*count));
+        let named = match details.as_slice() {
+            [] => return class.meaning().to_owned(),
+            [(detail, count)] if *count == self.of(class) => detail.clone(),
+            several => {
+                let times =
+                    |(detail, count): &(String, u64)| format!("{} × {detail}", grouped(*count as f64));
+                let mut named: Vec<String> = several.iter().take(NAMED).map(times).collect();
+                let others: u64 = several.iter().skip(NAMED).map(|(_, count)| count).sum();
+                named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
+                named.join("; ")
+            }
+        };
+        format!("{}: {named}", class.meaning())
+    }
+
     /// The classes that occurred, each with its number of requests.
     pub fn each(&self) -> impl Iterator<Item = (Failure, u64)> + '_ {
         Failure::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, count)| *count > 0)
@@ -156,6 +196,7 @@ impl Failures {
         self.classes.iter_mut().zip(other.classes).for_each(|(sum, more)| *sum += more);
         other.statuses.iter().for_each(|(status, more)| *self.statuses.entry(*status).or_default() += more);
         other.checks.iter().for_each(|(expected, more)| self.add_check(expected, more.count, &more.came));
+        other.causes.iter().for_each(|(cause, more)| *self.causes.entry(cause.clone()).or_default() += more);
     }
 
     fn add_check(&mut self, expected: &str, count: u64, came: &str) {
@@ -172,12 +213,15 @@ impl Failures {
         self.classes[class as usize] += requests;
     }
 
-    /// Counts a failed request; `wrong` is what is wrong with its answer, if one came.
+    /// Counts a failed request; `wrong` is what is known besides its class.
     pub(super) fn count(&mut self, class: Failure, wrong: Option<&Failed>) {
         self.record(class, 1);
         match wrong {
             Some(Failed::Status(status)) => *self.statuses.entry(*status).or_default() += 1,
             Some(Failed::Check { expected, came }) => self.add_check(expected, 1, came),
+            Some(Failed::Cause(class, cause)) => {
+                *self.causes.entry((*class, cause.clone().into_owned())).or_default() += 1;
+            }
             None => {}
         }
     }

@@ -3,6 +3,7 @@
 use super::doubt::Doubt;
 use super::failure::Failure;
 use super::generator_delays::PUNCTUAL;
+use super::http1::Garbage;
 use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
@@ -192,7 +193,8 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
             let failures = &result.counts.failures;
             let foreign = [Failure::ClosedEarly, Failure::HalfResponse, Failure::Garbage];
             let not_http = failures.total() > 0
-                && foreign.map(|class| failures.of(class)).iter().sum::<u64>() == failures.total();
+                && foreign.map(|class| failures.of(class)).iter().sum::<u64>() == failures.total()
+                && failures.causes().keys().all(|(_, cause)| Garbage::FOREIGN.contains(&cause.as_str()));
             let text = match not_http {
                 true => {
                     "no request got an answer in HTTP: does this server speak another protocol, or TLS? ‘scruple load’ \
@@ -270,7 +272,7 @@ fn failed_connections(result: &LoadResult) -> Option<Doubt> {
     let failures = &result.idle_failures;
     let each: Vec<String> = failures
         .each()
-        .map(|(class, count)| format!("{} × {}", grouped(count as f64), class.meaning()))
+        .map(|(class, count)| format!("{} × {}", grouped(count as f64), failures.describe(class)))
         .collect();
     let total = failures.total();
     (total > 0).then(|| {

@@ -6,6 +6,7 @@ use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// A kind of request.
@@ -66,10 +67,12 @@ pub struct AnswerCheck {
     pub json: SortedMap<String, Value>,
 }
 
-/// How an answer failed its check.
+/// What is known of a failed request besides its class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
     Status(u16),
+    /// The cause, as a clause.
+    Cause(Failure, Cow<'static, str>),
     /// What was expected and what came, in words.
     Check {
         expected: String,
@@ -82,6 +85,7 @@ impl Failed {
     pub(crate) fn class(&self) -> Failure {
         match self {
             Failed::Status(_) => Failure::BadStatus,
+            Failed::Cause(class, _) => *class,
             Failed::Check { .. } => Failure::CheckFailed,
         }
     }
@@ -344,6 +348,7 @@ mod tests {
             match check.judge(&KeptAnswer { status, length, head, body }) {
                 Ok(()) => String::new(),
                 Err(Failed::Status(status)) => status.to_string(),
+                Err(Failed::Cause(_, cause)) => cause.into_owned(),
                 Err(Failed::Check { expected, came }) => format!("{expected}: {came}"),
             }
         };

@@ -153,6 +153,30 @@ fn a_port_without_tls_is_named() {
 }
 
 #[test]
+fn a_handshake_that_fails_after_others_says_why() {
+    const REFUSAL: [u8; 7] = [21, 3, 3, 0, 2, 2, 80];
+    let begun = AtomicUsize::new(0);
+    let server = encrypted(&[], move |mut stream| {
+        if begun.fetch_add(1, Ordering::SeqCst) > 0 {
+            let _ = stream.sock.write_all(&REFUSAL);
+            let _ = std::io::copy(&mut stream.sock, &mut std::io::sink());
+        } else if servers::request(&mut stream) {
+            let _ = stream.write_all(HELLO).and_then(|()| stream.flush());
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }
+    });
+    let plan = Plan { connections: 1, max_requests: Some(5), ..small() };
+    let result = load(&target(server.address, Trust::Anyone), &plan).expect("a run");
+    let failures = &result.counts.failures;
+    // The first of these may have been sent while the server closed the connection.
+    assert!(result.counts.answered == 1 && failures.of(Failure::Tls) >= 3, "{failures:?}");
+    assert_eq!(failures.describe(Failure::Tls), "TLS failed: the server refused: internal error");
+    // Nothing was sent on a connection without a handshake.
+    assert_eq!((result.generator.requests, result.generator.reached), (5, 1));
+}
+
+#[test]
 fn handshakes_that_fail_in_part_are_counted_and_do_not_end_the_load() {
     let begun = AtomicUsize::new(0);
     let server = encrypted(&[], move |mut stream| {

@@ -235,6 +235,19 @@ fn statuses_and_checks_are_distinguished() {
 }
 
 #[test]
+fn an_answer_that_is_not_accepted_says_why() {
+    let long = format!("HTTP/1.1 200 OK\r\n{}Content-Length: 0\r\n\r\n", "X: y\r\n".repeat(200));
+    let result = load(&target(servers::answers(long.leak().as_bytes())), &impatient()).expect("a run");
+    let why = result.counts.failures.describe(Failure::Garbage);
+    assert!(why.ends_with("followed by more: it has more than 128 header lines"), "{why}");
+    let speaks_another_protocol =
+        |result: &LoadResult| result.doubts.iter().any(|doubt| doubt.text.contains("another protocol"));
+    assert!(!speaks_another_protocol(&result), "{:?}", result.doubts);
+    let other = load(&target(servers::answers(b"220 mail.example ESMTP\r\n")), &impatient()).expect("a run");
+    assert!(speaks_another_protocol(&other), "{:?}", other.doubts);
+}
+
+#[test]
 fn kinds_are_drawn_by_weight_or_in_turn() {
     let address = servers::answers(HELLO);
     let mut plan = small();

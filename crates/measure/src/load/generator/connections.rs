@@ -4,6 +4,7 @@ use super::super::clock::Poller;
 use super::super::connection::{Connection, ConnectionState, unconnected};
 use super::super::failure::Failure;
 use super::super::plan::Plan;
+use super::super::request::Failed;
 use super::super::result::ConnectionOutcomes;
 use super::super::socket;
 use super::super::target::Address;
@@ -130,6 +131,12 @@ impl Connections {
             }
         }
         self.list[index].close();
+    }
+
+    /// Notes why the handshake or the encryption of a connection fails, which the caller must then report as a failure.
+    pub(super) fn note_tls_trouble(&mut self, index: usize, why: String) {
+        self.tls_trouble.get_or_insert_with(|| why.clone());
+        self.list[index].cause = Some(Failed::Cause(Failure::Tls, why.into()));
     }
 
     /// Records that an attempt to connect has failed, and schedules the next one after a pause.

@@ -4,7 +4,7 @@ use super::super::clock;
 use super::super::connection::{ConnectionState, broken, unconnected};
 use super::super::exchange::{Exchange, NOBODY};
 use super::super::failure::Failure;
-use super::super::http1::{self, AtEnd};
+use super::super::http1::{self, AtEnd, Garbage};
 use super::super::http2::{FinishedRequest, Http2};
 use super::super::request::Failed;
 use super::super::scenario::answer::{AnswerHead, KeptAnswer};
@@ -74,9 +74,7 @@ impl Generator {
         let connection = &mut self.connections.list[index];
         if self.shared.http2() {
             if connection.tls.as_ref().is_some_and(|tls| !tls.speaks_http2()) {
-                self.connections
-                    .tls_trouble
-                    .get_or_insert_with(|| "the server does not offer HTTP/2".to_owned());
+                self.connections.note_tls_trouble(index, "the server does not offer HTTP/2".to_owned());
                 return self.unconnected(index, Failure::Tls);
             }
             let most = if self.plan.keep_alive { self.plan.streams as usize } else { 1 };
@@ -124,7 +122,7 @@ impl Generator {
         // If the handshake is refused, the alert with the reason is still sent.
         let sent = connection.send_handshake(index, &self.connections.poller);
         if let Err(why) = opened {
-            self.connections.tls_trouble.get_or_insert(why);
+            self.connections.note_tls_trouble(index, why);
             self.fail(index, Failure::Tls);
         } else if let Err(class) = sent {
             self.fail(index, class);
@@ -198,19 +196,26 @@ impl Generator {
             return self.on_frames(index, bytes);
         }
         let connection = &mut self.connections.list[index];
-        let Some(exchange) = connection.exchange else { return self.fail(index, Failure::Garbage) };
-        let expect = self.shared.expected[exchange.request as usize];
-        match connection.reader.feed(bytes, expect) {
-            Ok((_, None)) => {}
-            Ok((used, Some(head))) if used == bytes.len() => self.finish(index, head),
+        let expect = connection.exchange.map(|exchange| self.shared.expected[exchange.request as usize]);
+        let fed = match expect {
+            Some(expect) => connection.reader.feed(bytes, expect),
+            None => Err(Garbage::UNASKED),
+        };
+        let why = match fed {
+            Ok((_, None)) => return,
+            Ok((used, Some(head))) if used == bytes.len() => return self.finish(index, head),
             // No request is in flight that bytes after this answer could belong to.
-            Ok(_) | Err(_) => self.fail(index, Failure::Garbage),
-        }
+            Ok(_) => Garbage("more data follows it"),
+            Err(why) => why,
+        };
+        connection.cause = Some(Failed::Cause(Failure::Garbage, why.0.into()));
+        self.fail(index, Failure::Garbage);
     }
 
     fn on_end(&mut self, index: usize) {
         let connection = &mut self.connections.list[index];
         if connection.link == ConnectionState::Handshaking {
+            connection.cause = Some(Failed::Cause(Failure::Tls, "the server closed the connection".into()));
             return self.fail(index, Failure::Tls);
         }
         if let Some(http2) = &connection.http2 {
@@ -262,6 +267,7 @@ impl Generator {
             return self.unconnected(index, class);
         }
         let now = clock::now();
+        let cause = connection.cause.take();
         let lost: Vec<Exchange> = connection.exchanges().collect();
         if connection.may_have_crossed(class) {
             self.recorder.unread += lost.len() as u64;
@@ -274,10 +280,10 @@ impl Generator {
             connection.freed = Some(now);
         }
         for exchange in &lost {
-            self.failed(exchange, now, class);
+            self.failed_with(exchange, now, class, None, cause.as_ref());
         }
         if lost.is_empty() && class == Failure::Garbage {
-            self.recorder.idle_failures.count(class, None);
+            self.recorder.idle_failures.count(class, cause.as_ref());
         }
         self.reconnect(index);
     }
@@ -301,6 +307,7 @@ impl Generator {
     /// delayed.
     pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
         let now = clock::now();
+        let cause = self.connections.list[index].cause.take();
         self.connections.failed_to_open(index, class, now);
         let freed = self.connections.list[index].freed.replace(now);
         if !self.time.is_under_way() {
@@ -320,9 +327,9 @@ impl Generator {
             Some((due, part)) => {
                 let request = self.request_of(due);
                 let exchange = due.exchange(request, part, now);
-                self.failed(&exchange, now, class);
+                self.failed_with(&exchange, now, class, None, cause.as_ref());
             }
-            None => self.recorder.idle_failures.count(class, None),
+            None => self.recorder.idle_failures.count(class, cause.as_ref()),
         }
     }
 

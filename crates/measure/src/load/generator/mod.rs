@@ -20,6 +20,7 @@ use super::failure::Failure;
 use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
 use super::receive_times::ArrivalClock;
+use super::request::Failed;
 use super::request_sink::RequestSink;
 use super::result::ConnectionOutcomes;
 use super::send_times::{RateCourse, SendSchedule, Share};
@@ -436,6 +437,8 @@ impl Generator {
                     self.unconnected(index, Failure::Unconnected);
                 }
                 (ConnectionState::Handshaking, _) if now.saturating_sub(connection.since) >= timeout => {
+                    self.connections.list[index].cause =
+                        Some(Failed::Cause(Failure::Tls, "the handshake did not end in time".into()));
                     self.unconnected(index, Failure::Tls);
                 }
                 _ => {}

@@ -73,6 +73,8 @@ struct RequestsView<'a> {
     bad_statuses: &'a SortedMap<u16, u64>,
     #[serde(skip_serializing_if = "SortedMap::is_empty")]
     failed_checks: &'a SortedMap<String, FailedCheck>,
+    #[serde(skip_serializing_if = "SortedMap::is_empty")]
+    causes: SortedMap<&'static str, SortedMap<&'a str, u64>>,
     bytes: u64,
     backlog: u64,
     reconnects: u64,
@@ -327,6 +329,10 @@ fn server(server: &ServerResults) -> ServerView<'_> {
 }
 
 fn requests(pool: &Pool) -> RequestsView<'_> {
+    let mut causes: SortedMap<&str, SortedMap<&str, u64>> = SortedMap::new();
+    for ((class, cause), count) in pool.counts.failures.causes() {
+        causes.entry(class.name()).or_default().insert(cause, *count);
+    }
     RequestsView {
         rate: pool.rate(),
         least_rate: pool.least_rate(),
@@ -335,6 +341,7 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
         failed: SortedMap::from_iter(pool.counts.failures.each().map(|(class, count)| (class.name(), count))),
         bad_statuses: pool.counts.failures.statuses(),
         failed_checks: pool.counts.failures.checks(),
+        causes,
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
         reconnects: pool.reconnects,

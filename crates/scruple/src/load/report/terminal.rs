@@ -8,11 +8,8 @@ use crate::render::block_characters;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::run_report::{Report, terminal};
 use scruple_core::plural::{self, noun};
-use scruple_core::sorting;
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{
-    Arrivals, FailedCheck, Failure, Failures, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall,
-};
+use scruple_measure::load::{Arrivals, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -77,34 +74,6 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
         RowOf::Group => format!("group {name}"),
         RowOf::Session => format!("session {name}"),
     }
-}
-
-/// The largest number of bad statuses or failed checks that are named.
-const DETAILS: usize = 5;
-
-/// Returns what a class of failures means. Of bad statuses and failed checks it names the most frequent.
-pub(crate) fn meaning(class: Failure, failures: &Failures) -> String {
-    let check = |(expected, check): (&String, &FailedCheck)| {
-        (format!("expected {expected}, got {}", check.came), check.count)
-    };
-    let mut details: Vec<(String, u64)> = match class {
-        Failure::BadStatus => failures.statuses().iter().map(|(s, count)| (s.to_string(), *count)).collect(),
-        Failure::CheckFailed => failures.checks().iter().map(check).collect(),
-        _ => Vec::new(),
-    };
-    sorting::by_key(&mut details, |(_, count)| std::cmp::Reverse(*count));
-    let named = match details.as_slice() {
-        [] => return class.meaning().to_owned(),
-        [(detail, _)] => detail.clone(),
-        several => {
-            let times = |(detail, count): &(String, u64)| format!("{} × {detail}", grouped(*count as f64));
-            let mut named: Vec<String> = several.iter().take(DETAILS).map(times).collect();
-            let others: u64 = several.iter().skip(DETAILS).map(|(_, count)| count).sum();
-            named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
-            named.join("; ")
-        }
-    };
-    format!("{}: {named}", class.meaning())
 }
 
 /// Returns the name of the row for parts that are set apart.
@@ -301,7 +270,7 @@ fn answers(pool: &Pool, plan: &Plan, void: bool, width: usize, out: &mut String)
         if void { format!(" · {BAD}VOID{BAD:#}") } else { String::new() }
     );
     for (class, count) in pool.counts.failures.each() {
-        let line = format!("{} ({})", meaning(class, &pool.counts.failures), class.name());
+        let line = format!("{} ({})", pool.counts.failures.describe(class), class.name());
         let line = wrap(&line, width.saturating_sub(6)).replace('\n', "\n      ");
         let _ = writeln!(out, "    {BAD}{}{BAD:#} {line}", grouped(count as f64));
     }

@@ -2,7 +2,7 @@
 //! measurements of a search are here as well.
 
 use super::super::search::counted_measurements;
-use super::super::terminal::{meaning, row_name};
+use super::super::terminal::row_name;
 use super::of_server;
 use crate::load::windows::{Loads, RateSearch, ServerResults};
 use crate::render::page::{
@@ -123,7 +123,7 @@ fn failures(server: &ServerResults, label: String) -> Option<Table> {
             Cell::text(class.name()),
             count(failed, true),
             Cell::text(share(failed as f64 / due)),
-            Cell::text(meaning(class, &server.pool.counts.failures)),
+            Cell::text(server.pool.counts.failures.describe(class)),
         ]
     };
     let rows: Vec<Vec<Cell>> = server.pool.counts.failures.each().map(row).collect();
