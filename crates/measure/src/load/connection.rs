@@ -150,6 +150,15 @@ impl Connection {
         self.exchange.into_iter().chain(self.http2.iter().flat_map(|http2| http2.exchanges()))
     }
 
+    /// How a request in flight fails if the connection fails with this class: some streams of a connection that is
+    /// closed may have begun to be answered.
+    pub(crate) fn class_of(&self, exchange: &Exchange, class: Failure) -> Failure {
+        match &self.http2 {
+            Some(http2) if class == Failure::ClosedEarly => http2.at_end(exchange),
+            _ => class,
+        }
+    }
+
     /// Sends the waiting frames of HTTP/2, unless they are held back.
     pub(crate) fn send_frames(&mut self, index: usize, poller: &Poller) -> Result<(), Failure> {
         let Some(http2) = self.http2.as_mut().filter(|_| !self.gathers) else { return Ok(()) };

@@ -330,7 +330,7 @@ impl Recorder {
             self.kinds[group as usize].failed(exchange.part, response, (class, wrong));
         }
         self.totals.1 += 1;
-        self.unread += u64::from(class.is_before_sending());
+        self.unread += u64::from(class == Failure::Unsent);
         if let Some(live) = &mut self.live {
             live.failures.count(class, wrong);
         }

@@ -61,6 +61,7 @@ enum ServerAnswer {
     Hello,
     Status(u16),
     Reset,
+    Refuse,
     Never,
     /// The server behaves like a shop that knows who has logged in.
     Shop,
@@ -121,6 +122,7 @@ fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
                         }
                     }
                     ServerAnswer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
+                    ServerAnswer::Refuse => respond.send_reset(h2::Reason::REFUSED_STREAM),
                     ServerAnswer::Never => unanswered.push(respond),
                     answer => {
                         let status = if let ServerAnswer::Status(status) = answer { status } else { 200 };
@@ -203,6 +205,43 @@ fn faults_have_their_classes_here_too() {
     };
     let result = load(&server(|_| ServerAnswer::Hello), &plan).expect("a run");
     assert_eq!(result.counts.answered, 100);
+}
+
+#[test]
+fn requests_that_the_server_says_it_did_not_process_do_not_count_for_costs() {
+    let plan = Plan { connections: 2, streams: 4, ..small() };
+    let refuses = server(|number| if number % 2 == 0 { ServerAnswer::Refuse } else { ServerAnswer::Hello });
+    let result = load(&refuses, &plan).expect("a run");
+    assert_eq!((result.counts.answered, result.generator.reached), (50, 50));
+    let why = result.counts.failures.describe(Failure::Reset);
+    assert!(why.ends_with(": REFUSED_STREAM"), "{why}");
+
+    // SETTINGS, and GOAWAY with stream 0 as the last one that is processed.
+    const GOES: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+    let goes = servers::serve(|mut stream| {
+        let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(GOES));
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    let result = load(&speaking_http2(goes), &impatient()).expect("a run");
+    let refused = result.counts.failures.of(Failure::ClosedEarly);
+    assert!(refused > 0 && refused == result.counts.due, "{:?}", result.counts.failures);
+    assert_eq!((result.generator.requests, result.generator.reached), (refused, 0));
+
+    // A connection ends after the head of one of two answers.
+    const HALF: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x04\0\0\0\x03\x88";
+    let half = servers::serve(|mut stream| {
+        // The preface has 58 bytes; both requests follow it at once.
+        let mut seen = 0;
+        while seen <= 58 {
+            seen += stream.read(&mut [0; 4096]).unwrap_or(59);
+        }
+        let _ = stream.write_all(HALF);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    let two = Plan { connections: 1, streams: 2, max_requests: Some(2), ..impatient() };
+    let failures = load(&speaking_http2(half), &two).expect("a run").counts.failures;
+    assert_eq!((failures.of(Failure::ClosedEarly), failures.of(Failure::HalfResponse)), (1, 1));
 }
 
 #[test]

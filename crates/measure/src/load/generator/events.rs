@@ -161,11 +161,20 @@ impl Generator {
     fn end_streams(&mut self, index: usize, done: &mut Vec<FinishedRequest>, read: Arrival) {
         let now = read.now;
         let part = self.time.part_now(now);
-        for FinishedRequest { exchange, status, outcome, kept: (head, body) } in done.drain(..) {
+        for FinishedRequest { exchange, status, outcome, cause, unread, kept: (head, body) } in done.drain(..)
+        {
             self.in_flight -= 1;
-            self.connections.list[index].freed = Some(now);
+            self.recorder.unread += u64::from(unread);
+            let connection = &mut self.connections.list[index];
+            connection.freed = Some(now);
+            connection.outcomes.0 += u64::from(outcome.is_ok());
+            connection.outcomes.1 += u64::from(outcome == Err(Failure::TimedOut));
             match status {
-                0 => self.failed(&exchange, now, outcome.err().unwrap_or(Failure::Garbage)),
+                0 => {
+                    let class = outcome.err().unwrap_or(Failure::Garbage);
+                    let cause = cause.map(|cause| Failed::Cause(class, cause.into()));
+                    self.failed_with(&exchange, now, class, None, cause.as_ref());
+                }
                 _ => {
                     let length = outcome.unwrap_or(0);
                     let answer = KeptAnswer { status, length, head: AnswerHead::Http2(&head), body: &body };
@@ -218,12 +227,9 @@ impl Generator {
             connection.cause = Some(Failed::Cause(Failure::Tls, "the server closed the connection".into()));
             return self.fail(index, Failure::Tls);
         }
-        if let Some(http2) = &connection.http2 {
-            let ends: Vec<_> = http2.exchanges().map(|exchange| http2.at_end(&exchange)).collect();
-            return match ends.first() {
-                Some(class) => self.fail(index, *class),
-                None => self.reconnect(index),
-            };
+        if connection.http2.is_some() {
+            let busy = connection.exchanges().next().is_some();
+            return if busy { self.fail(index, Failure::ClosedEarly) } else { self.reconnect(index) };
         }
         match (connection.exchange, connection.reader.end()) {
             (None, _) => self.reconnect(index),
@@ -260,7 +266,8 @@ impl Generator {
         }
     }
 
-    /// Closes a connection that failed; the requests in flight on it fail with this class.
+    /// Closes a connection that failed; the requests in flight on it fail with this class. If it was closed, those of
+    /// HTTP/2 fail with the class of what had arrived of each answer.
     pub(super) fn fail(&mut self, index: usize, class: Failure) {
         let connection = &mut self.connections.list[index];
         if connection.link != ConnectionState::Up {
@@ -268,7 +275,10 @@ impl Generator {
         }
         let now = clock::now();
         let cause = connection.cause.take();
-        let lost: Vec<Exchange> = connection.exchanges().collect();
+        let lost: Vec<(Exchange, Failure)> = connection
+            .exchanges()
+            .map(|exchange| (exchange, connection.class_of(&exchange, class)))
+            .collect();
         if connection.may_have_crossed(class) {
             self.recorder.unread += lost.len() as u64;
         }
@@ -279,8 +289,8 @@ impl Generator {
         if !lost.is_empty() {
             connection.freed = Some(now);
         }
-        for exchange in &lost {
-            self.failed_with(exchange, now, class, None, cause.as_ref());
+        for (exchange, class) in &lost {
+            self.failed_with(exchange, now, *class, None, cause.as_ref());
         }
         if lost.is_empty() && class == Failure::Garbage {
             self.recorder.idle_failures.count(class, cause.as_ref());
@@ -327,6 +337,7 @@ impl Generator {
             Some((due, part)) => {
                 let request = self.request_of(due);
                 let exchange = due.exchange(request, part, now);
+                self.recorder.unread += 1;
                 self.failed_with(&exchange, now, class, None, cause.as_ref());
             }
             None => self.recorder.idle_failures.count(class, cause.as_ref()),

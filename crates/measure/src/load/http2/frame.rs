@@ -25,6 +25,25 @@ pub(super) const MAX_FRAME_SIZE: u16 = 5;
 
 /// The error code that is sent for requests that are given up.
 pub(super) const CANCEL: u32 = 8;
+pub(super) const REFUSED_STREAM: u32 = 7;
+
+/// The names of the error codes (RFC 9113, section 7).
+pub(super) const ERRORS: [&str; 14] = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+    "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+];
 
 /// The longest content of a frame, in bytes, that an end may send unless the other end allows more.
 pub(super) const LONGEST: usize = 16_384;

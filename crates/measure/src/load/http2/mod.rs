@@ -62,6 +62,10 @@ pub(crate) struct FinishedRequest {
     pub(crate) status: u16,
     /// The number of bytes of content, or how the request failed.
     pub(crate) outcome: Result<u64, Failure>,
+    /// Why it failed, as a clause, if the server said so.
+    pub(crate) cause: Option<&'static str>,
+    /// Whether the server says that it did not process the request.
+    pub(crate) unread: bool,
     /// The head and the content, if they are kept.
     pub(crate) kept: (Fields, Vec<u8>),
 }
@@ -238,9 +242,9 @@ impl Http2 {
                 Some(())
             }
             frame::RST_STREAM => {
-                frame.number()?;
+                let code = frame.number()?;
                 if let Some(place) = self.place(frame.stream) {
-                    done.push(self.take(place).failed(Failure::Reset));
+                    done.push(self.take(place).reset(code));
                 }
                 Some(())
             }
@@ -387,10 +391,7 @@ impl Http2 {
         let (served, refused) = std::mem::take(&mut self.streams).into_iter().partition(|s| s.id <= last);
         self.streams = served;
         let refused: Vec<Stream> = refused;
-        done.extend(refused.into_iter().map(|stream| {
-            let class = stream.at_end();
-            stream.failed(class)
-        }));
+        done.extend(refused.into_iter().map(Stream::refused));
         Some(())
     }
 

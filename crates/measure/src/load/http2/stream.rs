@@ -121,6 +121,20 @@ impl Stream {
         self.done(Err(class))
     }
 
+    /// The exchange after the server has reset the stream with this code.
+    pub(super) fn reset(self, code: u32) -> FinishedRequest {
+        let cause = frame::ERRORS.get(code as usize).copied();
+        let unread = code == frame::REFUSED_STREAM && self.status == 0;
+        FinishedRequest { cause, unread, ..self.failed(Failure::Reset) }
+    }
+
+    /// The exchange after the server has said that it does not process this stream.
+    pub(super) fn refused(self) -> FinishedRequest {
+        let (class, unread) = (self.at_end(), self.status == 0);
+        let cause = Some("the server goes away and did not process them");
+        FinishedRequest { cause, unread, ..self.failed(class) }
+    }
+
     /// The finished exchange. An answer that is shorter or longer than the length that it states counts as garbage.
     pub(super) fn answered(self) -> FinishedRequest {
         let contents = !self.bodiless && self.status != 304;
@@ -134,6 +148,8 @@ impl Stream {
             exchange: self.exchange,
             status: self.status,
             outcome,
+            cause: None,
+            unread: false,
             kept: (self.fields, self.kept),
         }
     }
