@@ -8,12 +8,13 @@ use crate::load::listener::listening_at;
 use crate::load::{Address, Target, socket};
 use crate::own_environment::withhold;
 use crate::process_stat::{ProcessStat, is_alive, parent};
+use crate::program::{NotFound, Program};
 use crate::terminal::separate;
 use std::ffi::OsString;
 use std::io;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -46,6 +47,9 @@ pub enum ServerError {
     /// The command line is empty.
     #[error("no server was named: write its command after --")]
     NoCommand,
+    /// The program was not found.
+    #[error("{0}")]
+    NoProgram(#[from] NotFound),
     /// The program could not be started.
     #[error("cannot start ‘{program}’: {error}")]
     Start {
@@ -193,6 +197,7 @@ impl ServerCommand {
         stderr: Stdio,
     ) -> Result<StartedServer, ServerError> {
         let program = self.argv.first().ok_or(ServerError::NoCommand)?;
+        Program::find(program, self.folder.as_deref().unwrap_or(Path::new(".")))?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
             return Err(ServerError::Occupied(address));

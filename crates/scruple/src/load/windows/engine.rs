@@ -188,6 +188,7 @@ pub fn start(
         ServerError::Interrupted => {
             Fault { code: Code::Interrupted, message: format!("{error}; nothing was measured") }
         }
+        ServerError::NoProgram(_) => Fault::usage(format!("there is no server to load: {error}")),
         error => Fault::program(format!("there is no server to load: {error}")),
     })
 }

@@ -24,6 +24,13 @@ fn a_duration_is_more_than_zero_and_has_a_known_unit() {
 }
 
 #[test]
+fn a_program_that_does_not_exist_is_named_as_in_other_commands() {
+    let of = |program: &str| refusal(&["unix:/nowhere/at/all.sock", "--", program]);
+    assert_snapshot!(of("./nothing"), @"error: there is no server to load: there is no file ‘./nothing’");
+    assert_snapshot!(of("no-such-program"), @"error: there is no server to load: there is no program ‘no-such-program’ on the search path: check the spelling, or give its path");
+}
+
+#[test]
 fn a_socket_that_does_not_exist_is_named() {
     assert_snapshot!(refusal(&["unix:/nowhere/at/all.sock"]), @"error: cannot load ‘unix:/nowhere/at/all.sock’: there is no file ‘/nowhere/at/all.sock’: start the server, or give the path of its socket");
 }
