@@ -147,7 +147,7 @@ impl Failures {
         &self.statuses
     }
 
-    /// The checks that answers failed, by what was expected in words.
+    /// The checks that answers failed, by what was expected in words. An answer may fail several.
     pub fn checks(&self) -> &SortedMap<String, FailedCheck> {
         &self.checks
     }
@@ -218,7 +218,9 @@ impl Failures {
         self.record(class, 1);
         match wrong {
             Some(Failed::Status(status)) => *self.statuses.entry(*status).or_default() += 1,
-            Some(Failed::Check { expected, came }) => self.add_check(expected, 1, came),
+            Some(Failed::Check(unmet)) => {
+                unmet.iter().for_each(|(expected, came)| self.add_check(expected, 1, came));
+            }
             Some(Failed::Cause(class, cause)) => {
                 *self.causes.entry((*class, cause.clone().into_owned())).or_default() += 1;
             }

@@ -221,14 +221,14 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
     Some(Doubt::new(code, result.ended != Ended::Interrupted, text))
 }
 
-/// The doubt about a median of 40 ms and up to 10 ms of work: 40 ms are the kernel's delay of acknowledgements, which
-/// occurs if two small writes on one connection wait for each other.
+/// The doubt about a median of 40 to 50 ms: 40 ms may be the kernel's delay of acknowledgements, which occurs if two
+/// small writes on one connection wait for each other. A server may also need this time itself.
 fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
     let p50 = result.times.service.quantile(0.5)?;
     (39_000_000..=50_000_000).contains(&p50).then(|| {
         let text = format!(
-            "the median answer takes {}, of which 40 ms are the kernel's delay of acknowledgements: the server probably \
-             writes head and content separately without TCP_NODELAY",
+            "the median answer takes {}: if the server itself is quicker, 40 ms of it are the kernel's delay of \
+             acknowledgements, as of a server that writes head and content separately without TCP_NODELAY",
             time(p50 as f64)
         );
         Doubt::new("delayed-acknowledgements", false, text)

@@ -73,11 +73,8 @@ pub(crate) enum Failed {
     Status(u16),
     /// The cause, as a clause.
     Cause(Failure, Cow<'static, str>),
-    /// What was expected and what came, in words.
-    Check {
-        expected: String,
-        came: String,
-    },
+    /// What was expected and what came, in words, for each requirement that is not met.
+    Check(Vec<(String, String)>),
 }
 
 impl Failed {
@@ -86,7 +83,7 @@ impl Failed {
         match self {
             Failed::Status(_) => Failure::BadStatus,
             Failed::Cause(class, _) => *class,
-            Failed::Check { .. } => Failure::CheckFailed,
+            Failed::Check(_) => Failure::CheckFailed,
         }
     }
 }
@@ -112,38 +109,33 @@ impl AnswerCheck {
         if !good {
             return Err(Failed::Status(answer.status));
         }
-        match self.unmet(answer) {
-            Some((expected, came)) => Err(Failed::Check { expected, came }),
-            None => Ok(()),
-        }
+        let unmet = self.unmet(answer);
+        if unmet.is_empty() { Ok(()) } else { Err(Failed::Check(unmet)) }
     }
 
-    /// The first requirement that an answer with a good status does not meet, and what came instead.
-    fn unmet(&self, answer: &KeptAnswer<'_>) -> Option<(String, String)> {
+    /// The requirements that an answer with a good status does not meet, each with what came instead.
+    fn unmet(&self, answer: &KeptAnswer<'_>) -> Vec<(String, String)> {
+        let mut unmet = Vec::new();
         let bytes = |bound: &str, limit: u64| {
             (format!("{bound} {limit} bytes of content"), answer.length.to_string())
         };
-        if let Some(least) = self.min_bytes.filter(|least| answer.length < *least) {
-            return Some(bytes("at least", least));
-        }
-        if let Some(most) = self.max_bytes.filter(|most| answer.length > *most) {
-            return Some(bytes("at most", most));
-        }
+        unmet.extend(self.min_bytes.filter(|least| answer.length < *least).map(|n| bytes("at least", n)));
+        unmet.extend(self.max_bytes.filter(|most| answer.length > *most).map(|n| bytes("at most", n)));
         if let Some(text) = self.contains.as_ref().filter(|text| !contains(answer.body, text.as_bytes())) {
-            return Some((format!("{} in the content", excerpt(text.as_bytes())), excerpt(answer.body)));
+            unmet.push((format!("{} in the content", excerpt(text.as_bytes())), excerpt(answer.body)));
         }
         for (name, text) in &self.headers {
             let value = answer.head.header(name);
             if !value.is_some_and(|value| contains(value, text.as_bytes())) {
                 let expected = format!("{} in the header {name}", excerpt(text.as_bytes()));
-                return Some((expected, value.map_or("no such header".to_owned(), excerpt)));
+                unmet.push((expected, value.map_or("no such header".to_owned(), excerpt)));
             }
         }
         if self.json.is_empty() {
-            return None;
+            return unmet;
         }
         let content = serde_json::from_slice::<Value>(answer.body);
-        self.json.iter().find_map(|(pointer, wanted)| {
+        unmet.extend(self.json.iter().filter_map(|(pointer, wanted)| {
             let found = content.as_ref().map(|content| content.pointer(pointer));
             let came = match found {
                 Ok(Some(found)) if equal(found, wanted) => return None,
@@ -152,7 +144,8 @@ impl AnswerCheck {
                 Err(_) => format!("{}, which is not JSON", excerpt(answer.body)),
             };
             Some((format!("{} at {pointer}", excerpt(wanted.to_string().as_bytes())), came))
-        })
+        }));
+        unmet
     }
 }
 
@@ -349,7 +342,11 @@ mod tests {
                 Ok(()) => String::new(),
                 Err(Failed::Status(status)) => status.to_string(),
                 Err(Failed::Cause(_, cause)) => cause.into_owned(),
-                Err(Failed::Check { expected, came }) => format!("{expected}: {came}"),
+                Err(Failed::Check(unmet)) => unmet
+                    .iter()
+                    .map(|(expected, came)| format!("{expected}: {came}"))
+                    .collect::<Vec<_>>()
+                    .join("; "),
             }
         };
         let any = AnswerCheck::default();
@@ -369,6 +366,8 @@ mod tests {
         assert_eq!(judge(&strict, 200, 5, &long), format!("‘lo’ in the content: ‘{}é…’", "x".repeat(58)));
         assert_eq!(judge(&strict, 200, 1, b"hello"), "at least 2 bytes of content: 1");
         assert_eq!(judge(&strict, 200, 7, b"hello"), "at most 6 bytes of content: 7");
+        let both = "at least 2 bytes of content: 1; ‘lo’ in the content: ‘h’";
+        assert_eq!(judge(&strict, 200, 1, b"h"), both);
         let header = |name: &str| AnswerCheck {
             headers: SortedMap::from([(name.to_owned(), "json".into())]),
             ..AnswerCheck::default()
