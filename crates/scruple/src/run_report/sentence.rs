@@ -96,7 +96,7 @@ fn exact_difference(judged: &Judged, what: &str) -> String {
 /// Returns ‘fewer’ for counts, and ‘less’ for all other metrics.
 fn less(key: &str) -> &'static str {
     match metric(key) {
-        Some(metric) if metric.unit == Unit::Count => "fewer",
+        Some(metric) if metric.unit == Unit::Count || key == "load.rate" => "fewer",
         _ => "less",
     }
 }
@@ -112,6 +112,7 @@ pub(crate) fn measure(key: &str) -> &str {
         "memory.pss" => "proportional memory",
         "memory.uss" => "unique memory",
         "gc.pause_max" => "time in the longest pause",
+        "load.rate" => "requests per second",
         "load.p50" => "median response time",
         "load.p90" => "p90 response time",
         "load.p99" => "p99 response time",

@@ -131,7 +131,7 @@ impl Stream {
     /// The exchange after the server has said that it does not process this stream.
     pub(super) fn refused(self) -> FinishedRequest {
         let (class, unread) = (self.at_end(), self.status == 0);
-        let cause = Some("the server goes away and did not process them");
+        let cause = Some("the server goes away (GOAWAY) and did not process them");
         FinishedRequest { cause, unread, ..self.failed(class) }
     }
 

@@ -201,6 +201,9 @@ pub(crate) fn answer(sought: &RateSearch) -> String {
         !at.is_empty() && at.iter().all(|point| point.broken.is_empty())
     };
     let rates: Vec<f64> = sought.found.tallies.iter().map(|tally| tally.rate).collect();
+    if !sought.found.tallies.iter().any(|tally| tally.good + tally.bad > 0) {
+        return "Nothing was found: no measurement counts.".to_owned();
+    }
     let found = &sought.found.found;
     sentence(&sought.limits, found, &rates, found.high.is_some_and(fell_behind))
 }
@@ -239,7 +242,10 @@ fn sentence(limits: &str, found: &KneeInterval, rates: &[f64], fell_behind: bool
             format!("{broken} at {}. Whether a lower rate is sustained is uncertain.", rate(high))
         }
         (None, Some(high)) => format!("{broken} already at {}, the lowest rate that was tried.", rate(high)),
-        (None, None) => "Nothing was found: no measurement counts, or none is clear.".to_owned(),
+        (None, None) => format!(
+            "Whether any of these rates keeps {limits} is uncertain: the measurements have too few requests for that. A \
+             longer --duration or --budget gives them more."
+        ),
     }
 }
 
@@ -327,6 +333,7 @@ mod tests {
         );
         let text = sentence("p99<20ms", &late(None), &[500.0], false);
         assert!(text.starts_with("No rate is known to keep p99<20ms."), "{text}");
+        assert!(of(None, None, &[400.0]).contains("too few requests"));
         assert!(of(None, Some(711.0), &[711.0, 800.0]).contains("711 requests/s, the lowest rate"));
         let text = of(None, Some(711.0), &[100.0, 711.0]);
         assert_eq!(

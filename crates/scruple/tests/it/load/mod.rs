@@ -245,7 +245,7 @@ fn a_rate_that_is_not_kept_up_with_is_compared_by_what_was_answered() {
         "{}",
         answer.exchange()
     );
-    assert!(answer.stdout.contains("less rate than ‘old’"), "{}", answer.exchange());
+    assert!(answer.stdout.contains("fewer requests per second than ‘old’"), "{}", answer.exchange());
     assert!(place.read("page.html").contains("250/s of 1,000/s"));
     let json = place.run(load(&words).into_iter().chain(["--json"])).json();
     assert_eq!(at(&json, "/load/servers/1/rate"), 250.0);
