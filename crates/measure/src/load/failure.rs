@@ -85,7 +85,7 @@ impl Failure {
             Failure::Refused => "the connection was refused",
             Failure::Unconnected => "the connection could not be made",
             Failure::Tls => "TLS failed",
-            Failure::Reset => "the connection, or the stream of HTTP/2, was reset",
+            Failure::Reset => "the connection or the stream was reset",
             Failure::ClosedEarly => "closed without an answer",
             Failure::HalfResponse => "closed in the middle of an answer",
             Failure::Garbage => "the answer was not valid HTTP, or followed by more",

@@ -311,7 +311,7 @@ fn failures_are_named_by_class_and_end_with_code_4() {
       lag         2.00 µs    2.00 µs    2.00 µs  400    µs  400    µs
 
       10,000 answered, 1,000/s · 110 failed (1.1 %)
-        10 the connection, or the stream of HTTP/2, was reset (reset)
+        10 the connection or the stream was reset (reset)
         30 no answer in time (timed-out)
         70 an answer with a bad status (bad-status)
       generator: 0.2 % of its core, 2.00 µs per request; backlog at most 0

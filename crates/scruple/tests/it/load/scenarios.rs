@@ -230,6 +230,6 @@ request = [
     let shown = place.run(words);
     let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = "12 an answer that failed a check: 8 × expected at least 20 bytes of content, got 13; \
-                4 × expected ‘Goodbye’ in the content, got ‘Hello, world’ (check-failed)";
+                8 × expected ‘Goodbye’ in the content, got ‘Hello, world’ (check-failed)";
     assert!(text.contains(line), "{}", shown.exchange());
 }
