@@ -70,6 +70,10 @@ impl AgentRecord {
     pub(super) fn refused(&self) -> bool {
         self.flags & 16 != 0
     }
+    /// Whether the allocators of CPython, which had counted in its parent, began it in a forked process.
+    pub(super) fn begun_by_child(&self) -> bool {
+        self.flags & 64 != 0
+    }
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
     }

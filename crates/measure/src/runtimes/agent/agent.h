@@ -28,6 +28,7 @@ enum flag {
     CONTINUOUS = 8, /* the values are correct at every moment: a killed process loses nothing */
     REFUSED = 16,   /* the user's own settings forbid asking */
     REPLACED = 32,  /* the program has replaced the hooked functions */
+    CHILD = 64,     /* begun by CPython's allocators in a forked process */
 };
 
 #define SPILLED UINT64_MAX /* all of the text is in the file */

@@ -47,8 +47,9 @@ static void install(void);
 static int look_at_live(void *);
 
 static void begin(void) {
+    uint32_t forked = record ? CHILD : 0;
     record = claim(PYTHON);
-    if (record) record->flags |= CONTINUOUS;
+    if (record) record->flags |= CONTINUOUS | forked;
     if (record && hook_state == 2) record->value[HAVE_COLLECTIONS] = 1;
     if (alive) *alive = ALIVE;
 }
