@@ -3,7 +3,7 @@
 use super::doubt::Doubt;
 use super::failure::Failure;
 use super::generator_delays::PUNCTUAL;
-use super::http1::Garbage;
+use super::http1::FOREIGN;
 use super::plan::Plan;
 use super::result::{LoadResult, RequestTimes};
 use super::shared::Ended;
@@ -194,7 +194,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
             let foreign = [Failure::ClosedEarly, Failure::HalfResponse, Failure::Garbage];
             let not_http = failures.total() > 0
                 && foreign.map(|class| failures.of(class)).iter().sum::<u64>() == failures.total()
-                && failures.causes().keys().all(|(_, cause)| Garbage::FOREIGN.contains(&cause.as_str()));
+                && failures.causes().keys().all(|(_, cause)| FOREIGN.contains(&cause.as_str()));
             let text = match not_http {
                 true => {
                     "no request got an answer in HTTP: does this server speak another protocol, or TLS? ‘scruple load’ \
@@ -237,9 +237,13 @@ fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
 
 /// The doubt about a server that closes connections after answers, so that the next request waits for a new one.
 fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
-    let (answered, failed) = (result.counts.answered, result.counts.failures.total());
-    // A failure may also end a connection.
-    let closed = result.reconnects.saturating_sub(failed).min(answered);
+    let failures = &result.counts.failures;
+    let answered = result.counts.answered + failures.of_answers();
+    // These failures also end a connection.
+    let ending =
+        [Failure::Reset, Failure::ClosedEarly, Failure::HalfResponse, Failure::Garbage, Failure::TimedOut];
+    let ended: u64 = ending.iter().map(|class| failures.of(*class)).sum();
+    let closed = result.reconnects.saturating_sub(ended).min(answered);
     (plan.keep_alive && closed as f64 > CLOSED * answered as f64).then(|| {
         let [closed, answered] = [closed, answered].map(|count| grouped(count as f64));
         let took = result.connect.quantile(0.5).map_or(String::new(), |median| {

@@ -18,13 +18,8 @@ pub(crate) struct Head {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Garbage(pub(crate) &'static str);
 
-impl Garbage {
-    /// That the bytes belong to no request.
-    pub(crate) const UNASKED: Garbage = Garbage("data that no request asked for");
-
-    /// What bytes of another protocol are refused for.
-    pub(crate) const FOREIGN: [&str; 2] = ["it does not begin with HTTP/1", "its status line is malformed"];
-}
+/// What bytes of another protocol are refused for.
+pub(crate) const FOREIGN: [&str; 2] = ["it does not begin with HTTP/1", "its status line is malformed"];
 
 /// What the end of the stream means for the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -309,8 +304,8 @@ fn parse_head(bytes: &[u8]) -> Result<Option<Parsed>, Garbage> {
         .map_err(|error| {
             Garbage(match error {
                 httparse::Error::TooManyHeaders => "it has more than 128 header lines",
-                httparse::Error::Version => Garbage::FOREIGN[0],
-                httparse::Error::Status => Garbage::FOREIGN[1],
+                httparse::Error::Version => FOREIGN[0],
+                httparse::Error::Status => FOREIGN[1],
                 _ => "a header line is malformed",
             })
         })?;

@@ -17,6 +17,10 @@ fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
     assert!(result.reconnects >= 90 && result.connect.count() >= 90);
     let says_so = |result: &LoadResult| result.doubts.iter().any(|doubt| doubt.code == "server-closes");
     assert!(says_so(&result), "{:?}", result.doubts);
+    let failing = b"HTTP/1.1 500 Oops\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let result = load(&target(servers::answers_and_closes(failing)), &small()).expect("a run");
+    assert_eq!(result.counts.failures.of_answers(), 100);
+    assert!(says_so(&result), "{:?}", result.doubts);
     let keeps = servers::answers_and_closes(HELLO);
     let result = load(&target(keeps), &Plan { keep_alive: false, ..small() }).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0));

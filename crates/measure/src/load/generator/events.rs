@@ -208,7 +208,7 @@ impl Generator {
         let expect = connection.exchange.map(|exchange| self.shared.expected[exchange.request as usize]);
         let fed = match expect {
             Some(expect) => connection.reader.feed(bytes, expect),
-            None => Err(Garbage::UNASKED),
+            None => Err(Garbage("data that no request asked for")),
         };
         let why = match fed {
             Ok((_, None)) => return,
