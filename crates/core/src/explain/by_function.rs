@@ -1,6 +1,5 @@
 //! Explains a difference between two programs by function, the most likely origin first.
 
-use super::collector::is_collector;
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
@@ -46,6 +45,9 @@ pub struct FunctionDifference {
     /// The only program that has the function; absent where both have it.
     #[serde(skip)]
     pub only_in: Option<ComparedProgram>,
+    /// Whether the function is a collector of garbage that no allocating function calls.
+    #[serde(skip)]
+    pub is_collector: bool,
     /// The number of calls of the function in each program.
     pub calls: (u64, u64),
     /// The function's own cost in each program.
@@ -231,7 +233,7 @@ impl FunctionDifference {
     /// Whether the difference follows from what the program allocates and keeps in use: it is the work of a collector
     /// whose code is not known to differ.
     pub fn is_consequence(&self) -> bool {
-        is_collector(&self.module, &self.name) && self.same_code != Some(false)
+        self.is_collector && self.same_code != Some(false)
     }
 }
 
@@ -292,7 +294,8 @@ pub fn explain(
     count: Count,
 ) -> Explanation {
     let keys = &matched.keys;
-    let trees = [KeyedTree::of(first, &matched.of_first), KeyedTree::of(second, &matched.of_second)];
+    let trees = [(first, &matched.of_first), (second, &matched.of_second)]
+        .map(|(tree, of_tree)| KeyedTree::of(tree, of_tree, keys));
     let inside = Inside::of(&trees);
     let compared = |key: usize| (code.same)(&keys[key].first, &keys[key].second);
     let changed = |key: &usize| {
@@ -415,6 +418,7 @@ fn row(
         delta: pieces.iter().map(|piece| piece.delta).sum(),
         same_code,
         only_in,
+        is_collector: main.collector,
         calls: all(|sums| sums.calls),
         own: all(|sums| sums.own),
         parts: parts(pieces, keys, sums, calls, all(|sums| sums.calls)),

@@ -10,7 +10,6 @@
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
 use super::Count;
-use super::collector::is_collector;
 use super::matching::Key;
 use super::merged::{ContextSums, MergedNode};
 use crate::sorting;
@@ -69,7 +68,6 @@ pub fn decompose(
     // For each context that both trees have with all its callers: how many times as much it would cost in the second
     // tree if nothing in it had changed, and what is known about its callers.
     let mut open: Vec<Option<(f64, Path)>> = Vec::with_capacity(nodes.len());
-    let collectors: Vec<bool> = keys.iter().map(|key| is_collector(&key.module, &key.name)).collect();
     for (at, node) in nodes.iter().enumerate() {
         let key = node.key;
         if at == 0 {
@@ -87,7 +85,7 @@ pub fn decompose(
         let caller = &nodes[node.parent];
         // A trampoline only passes control on between functions that jump to each other, so the callee owns the part.
         let (site, of_call) = match () {
-            () if collectors[key] => (key, (key, same(key))),
+            () if keys[key].collector => (key, (key, same(key))),
             () if keys[caller.key].trampoline => (caller.key, (key, same(key))),
             () => (caller.key, above.owner(caller.key)),
         };

@@ -1,7 +1,7 @@
 //! A call tree whose functions are matched with those of another one.
 
 use super::allocator::{C_LIBRARY, is_entry_of_allocator};
-use super::collector::is_collector;
+use super::matching::Key;
 use super::{Context, Function, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct KeyedTree<'a> {
     /// The tree.
     pub tree: &'a Tree,
-    /// The key of each function.
+    /// The key of each function: its place among all keys.
     pub keys: &'a [usize],
     /// The context of which each context is a part; see [`whole_contexts`].
     pub whole: Vec<usize>,
-    collectors: Vec<bool>,
+    all: &'a [Key],
 }
 
 impl<'a> KeyedTree<'a> {
-    /// The tree with these keys of its functions.
-    pub fn of(tree: &'a Tree, keys: &'a [usize]) -> KeyedTree<'a> {
-        let collectors: Vec<bool> =
-            tree.functions.iter().map(|function| is_collector(&function.module, &function.name)).collect();
-        KeyedTree { tree, keys, whole: whole_contexts(tree, &collectors), collectors }
+    /// The tree with these keys of its functions, which are places in `all`.
+    pub fn of(tree: &'a Tree, keys: &'a [usize], all: &'a [Key]) -> KeyedTree<'a> {
+        let whole = whole_contexts(tree, |function| all[keys[function]].collector);
+        KeyedTree { tree, keys, whole, all }
     }
 
     /// The key of the function for which a context counts.
@@ -37,13 +36,13 @@ impl<'a> KeyedTree<'a> {
     /// The context above one, if its caller is one: what calls a collector does not decide how often it runs.
     pub fn caller(&self, context: usize) -> Option<usize> {
         let Context { parent, function, .. } = self.tree.contexts[context];
-        parent.filter(|_| !self.collectors[function])
+        parent.filter(|_| !self.all[self.keys[function]].collector)
     }
 }
 
 /// Returns for each context the context of which it is a part: itself, unless it is inside of the C library's allocator or
 /// of a collector.
-fn whole_contexts(tree: &Tree, collectors: &[bool]) -> Vec<usize> {
+fn whole_contexts(tree: &Tree, is_collector: impl Fn(usize) -> bool) -> Vec<usize> {
     let of_library: Vec<bool> = tree.functions.iter().map(|function| function.module == C_LIBRARY).collect();
     let is_entry = |function: &Function| {
         function.module == C_LIBRARY && function.names().any(|name| is_entry_of_allocator(name))
@@ -54,7 +53,7 @@ fn whole_contexts(tree: &Tree, collectors: &[bool]) -> Vec<usize> {
         let above = context.parent.map(|parent| whole[parent]);
         let has_inside = |above: &usize| {
             let function = tree.contexts[*above].function;
-            collectors[function] || of_library[context.function] && entries[function]
+            is_collector(function) || of_library[context.function] && entries[function]
         };
         whole.push(above.filter(has_inside).unwrap_or(at));
     }

@@ -1,5 +1,6 @@
 //! Matches the functions of one profile with those of another.
 
+use super::collector::is_collector;
 use super::{CodeComparison, Tree, group};
 use crate::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
@@ -24,6 +25,8 @@ pub struct Key {
     pub library: bool,
     /// Whether the function is a trampoline; see [`super::Function`].
     pub trampoline: bool,
+    /// Whether the function is a collector; see [`is_collector`].
+    pub collector: bool,
 }
 
 /// The functions of two trees under common keys.
@@ -71,6 +74,7 @@ impl Matched {
                 let names = sorting::distinct(function.names().skip(1).chain([&name]).cloned());
                 let key = *known.entry((module.clone(), names)).or_insert_with(|| {
                     matched.keys.push(Key {
+                        collector: is_collector(&module, &name),
                         module,
                         name,
                         library: function.library,

@@ -404,6 +404,7 @@ mod tests {
                 delta: 2.0,
                 same_code: Some(false),
                 only_in: None,
+                is_collector: false,
                 calls: (2000, 2000),
                 own: (10, 10),
                 parts: parts.to_vec(),

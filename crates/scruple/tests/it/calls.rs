@@ -394,3 +394,22 @@ fn kept_profiles_are_explained_when_the_programs_are_gone() {
     let collapsed = place.run(["explain", "old.calls", "app.c"]);
     assert_eq!(collapsed.code, 2, "{}", collapsed.exchange());
 }
+
+#[test]
+fn collections_of_a_profile_follow_from_what_the_program_allocates() {
+    let place = Place::new();
+    let profile = |work: u32, live: u32| {
+        format!("main;schedule;work {work}\nmain;schedule;scheduleDoGC;GarbageCollect;evacuate {live}\n")
+    };
+    place.write("old.collapsed", profile(40_000, 20_000));
+    place.write("new.collapsed", profile(46_000, 90_000));
+    let answer = place.run(["explain", "old.collapsed", "new.collapsed"]);
+    let text = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "It shows first in work: own code, 40,000 → 46,000 (100 % of the difference without garbage collection)",
+        "Garbage collection (92 % of the difference; scheduleDoGC",
+        "follows from what the program allocates and keeps in use, and from the collector’s settings.",
+    ] {
+        assert!(text.contains(part), "{part}: {}", answer.exchange());
+    }
+}

@@ -360,6 +360,7 @@ mod tests {
             delta: 60_400.0,
             same_code: Some(false),
             only_in: None,
+            is_collector: false,
             calls: (1, 1),
             own: (10, 10),
             parts: vec![more.clone(), gone],
