@@ -89,6 +89,9 @@ pub struct DifferencePart {
     /// The number of calls of `callee` by the function, in each program. For own code it is the number of calls of the
     /// function itself, and for a function of which no caller is known that of all its calls.
     pub calls: (u64, u64),
+    /// The number of calls of the function that calls `callee`, in each program.
+    #[serde(skip)]
+    pub calls_of_site: (u64, u64),
     /// The size of the part; negative where the second program costs less.
     #[serde(rename = "difference")]
     pub delta: f64,
@@ -274,6 +277,7 @@ fn replaced(new: DifferencePart, old: DifferencePart) -> DifferencePart {
         callee: new.callee,
         instead_of: old.callee,
         calls: (old.calls.0, new.calls.1),
+        calls_of_site: new.calls_of_site,
         delta: new.delta + old.delta,
     }
 }
@@ -434,12 +438,30 @@ fn parts(
     calls: &CallsByCaller,
     row_calls: (u64, u64),
 ) -> Vec<DifferencePart> {
+    let calls_of = |site: usize, callee: usize| match keys[site].trampoline {
+        true => sums[callee].calls,
+        // What is called by the program itself has no edge.
+        false => calls.get(&(site, callee)).copied().unwrap_or(sums[callee].calls),
+    };
     let mut together: SortedMap<(usize, PieceKind, bool), f64> = SortedMap::new();
     for piece in pieces {
         let at_home = piece.site == piece.owner;
-        // The own code of all functions of a row is one part, as their calls are one number.
-        let site = if at_home && piece.what == PieceKind::Own { pieces[0].owner } else { piece.site };
-        *together.entry((site, piece.what, at_home)).or_default() += piece.delta;
+        let (site, what) = match piece.what {
+            // The own code of all functions of a row is one part, as their calls are one number.
+            PieceKind::Own if at_home => (pieces[0].owner, PieceKind::Own),
+            PieceKind::Own => (piece.site, PieceKind::Own),
+            PieceKind::Calls(callee) | PieceKind::New(callee) | PieceKind::Gone(callee) => {
+                let what = match calls_of(piece.site, callee) {
+                    (0, 0) => piece.what,
+                    (0, _) => PieceKind::New(callee),
+                    (_, 0) => PieceKind::Gone(callee),
+                    // In a context that only one program has. Elsewhere both make the same call.
+                    _ => PieceKind::Calls(callee),
+                };
+                (piece.site, what)
+            }
+        };
+        *together.entry((site, what, at_home)).or_default() += piece.delta;
     }
     let name = |key: usize| match keys[key].name.as_str() {
         "" => nameless(&keys[key].module),
@@ -461,10 +483,9 @@ fn parts(
             calls: match callee {
                 None if at_home => row_calls,
                 None => sums[site].calls,
-                Some(callee) if keys[site].trampoline => sums[callee].calls,
-                // What is called by the program itself has no edge.
-                Some(callee) => calls.get(&(site, callee)).copied().unwrap_or(sums[callee].calls),
+                Some(callee) => calls_of(site, callee),
             },
+            calls_of_site: sums[site].calls,
             delta,
         }
     };

@@ -146,6 +146,22 @@ fn a_function_that_was_inlined_costs_nothing_and_shows_in_one_row() {
 }
 
 #[test]
+fn a_call_on_a_path_that_only_one_program_has_is_no_new_call() {
+    // `twice` calls `hash` in both programs, but below `parse` only in the second one.
+    let below = |extra: bool| {
+        let mut lines = vec![(0, "main", 1, 10), (1, "twice", 1, 5), (2, "hash", 4, 40), (1, "parse", 1, 9)];
+        lines.push((4, "twice", 1, 5));
+        if extra {
+            lines.push((5, "hash", 6, 60));
+        }
+        tree(&lines)
+    };
+    let found = explained(&below(false), &below(true), &["twice"]);
+    let part = &found.rows[0].parts[0];
+    assert_eq!((found.rows[0].name.as_str(), part.kind, part.calls), ("twice", PartKind::Calls, (4, 10)));
+}
+
+#[test]
 fn calls_by_others_are_not_those_of_the_function_that_calls_more_often() {
     let lines = |by_parse: u64| {
         tree(&[

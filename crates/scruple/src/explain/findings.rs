@@ -394,6 +394,7 @@ mod tests {
             callee: Some(callee.to_owned()),
             instead_of: None,
             calls,
+            calls_of_site: (1, 1),
             delta: 1.0,
         };
         let said_of = |parts: [DifferencePart; 2], same_code: Option<bool>, of_first: &str| {

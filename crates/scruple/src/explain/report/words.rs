@@ -278,6 +278,17 @@ pub fn first(row: &FunctionDifference) -> Option<String> {
     })
 }
 
+/// How often each call of a function calls another, in A and in B, if the numbers of all calls do not differ in the
+/// direction of the part, because the function itself is not called as often in both.
+fn for_each_call(part: &DifferencePart) -> Option<(String, String)> {
+    let [all, of_site] = [part.calls, part.calls_of_site].map(|(a, b)| [a as f64, b as f64]);
+    let each = [all[0] / of_site[0], all[1] / of_site[1]];
+    let is_towards = |[a, b]: [f64; 2]| (b - a) * part.delta > 0.0;
+    let [before, after] = each.map(|each| quantity(each, &Unit::Count));
+    (!is_towards(all) && is_towards(each) && each.iter().all(|each| each.is_finite()) && before != after)
+        .then_some((before, after))
+}
+
 /// Writes a part of a row as a clause.
 pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
     let is_itself = part.callee.as_deref() == Some(row.name.as_str());
@@ -317,7 +328,13 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
         PartKind::Calls | PartKind::New | PartKind::Gone => {
             let times = part.calls.1 as f64 / part.calls.0.max(1) as f64;
             let [before, after] = [part.calls.0, part.calls.1].map(|calls| count(calls as f64));
-            let numbers = if before == after {
+            let numbers = if part.calls == (0, 0) {
+                "an unknown number of times".to_owned()
+            } else if let Some((a, b)) = for_each_call(part).filter(|_| !is_itself) {
+                format!("{a} → {b} times for each call, {}", calls(part.calls_of_site))
+            } else if part.calls == (1, 1) {
+                "once in both, at another place of the call tree".to_owned()
+            } else if before == after {
                 // Each place of the call tree has its own cost of a call.
                 format!("{before} times in both, at other places of the call tree")
             } else if times < 0.01 || (times - 1.0).abs() < 0.005 {
@@ -349,6 +366,7 @@ mod tests {
             callee: Some(callee.to_owned()),
             instead_of: None,
             calls,
+            calls_of_site: (1, 1),
             delta,
         };
         let more = part(PartKind::Calls, "calloc", (50, 100), 211_150.0);
@@ -395,11 +413,24 @@ mod tests {
         let moved = "is called 50 times in both, at other places of the call tree";
         for (kind, calls, said) in [
             (PartKind::Calls, (50, 50), moved),
+            (PartKind::Calls, (1, 1), "is called once in both, at another place of the call tree"),
+            (PartKind::Calls, (0, 0), "is called an unknown number of times"),
             (PartKind::Gone, (50, 0), "only A calls it"),
             (PartKind::Gone, (50, 25), "is called 50 → 25 times, × 0.50"),
             (PartKind::New, (0, 50), "only B calls it"),
         ] {
             let parts = vec![part(kind, "main", calls, 211_150.0)];
+            assert_eq!(first(&FunctionDifference { parts, ..alone.clone() }).as_deref(), Some(said));
+        }
+        for (calls, delta, said) in [
+            ((30, 40), -500.0, "calls hash 3 → 2 times for each call, 10 → 20 calls"),
+            ((30, 30), -500.0, "calls hash 3 → 1.50 times for each call, 10 → 20 calls"),
+            ((30, 80), 500.0, "calls hash 30 → 80 times, × 2.67"),
+        ] {
+            let parts = vec![DifferencePart {
+                calls_of_site: (10, 20),
+                ..part(PartKind::Calls, "hash", calls, delta)
+            }];
             assert_eq!(first(&FunctionDifference { parts, ..alone.clone() }).as_deref(), Some(said));
         }
     }
