@@ -57,6 +57,8 @@ fn explained(first: &Side, second: &Side) -> Explanation {
     let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
     let code = CodeComparison { same: &same, likeness: &likeness };
     let matched = Matched::of(&first.tree, &second.tree, &code);
+    // The code of a script makes all of its data, so that these are no other cause.
+    assert!([first, second].iter().all(|side| binaries.data(side, 0).is_some()));
     explain(&first.tree, &second.tree, &matched, &code, Count::Instructions)
 }
 

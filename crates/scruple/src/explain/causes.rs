@@ -1,6 +1,6 @@
 //! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
-use scruple_core::explain::{CodeComparison, Key, Matched};
+use scruple_core::explain::{CodeComparison, Key, Matched, PROGRAM};
 use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
 
@@ -12,7 +12,8 @@ const START_AND_END: [&str; 6] =
 /// What differs between two programs apart from the functions that show a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherCauses {
-    /// The functions with different code, and those that only one program executes.
+    /// The functions with different code, and those that only one program executes, each with its file unless that is the
+    /// program.
     pub functions: Vec<String>,
     /// Whether the initial data of the programs and their libraries are the same; `None` if that is not known.
     pub same_data: Option<bool>,
@@ -58,7 +59,9 @@ impl OtherCauses {
             };
             match same {
                 Some(true) => {}
-                Some(false) if !key.name.is_empty() => causes.functions.push(key.name.clone()),
+                Some(false) if !key.name.is_empty() => {
+                    causes.functions.push(with_file(&key.module, &key.name))
+                }
                 _ => causes.incomparable.push(key.module.clone()),
             }
         }
@@ -80,6 +83,13 @@ impl OtherCauses {
         causes
     }
 
+    /// Adds the changed code and data of another comparison of the same two programs. What it cannot compare does not count.
+    pub fn add(&mut self, other: &OtherCauses) {
+        self.functions.extend(other.functions.iter().cloned());
+        self.variables.extend(other.variables.iter().cloned());
+        self.same_data = self.same_data.filter(|_| other.same_data != Some(false)).or(other.same_data);
+    }
+
     /// Whether there is no other cause, so that only the input, or whatever else the programs read, can explain a
     /// difference of equal code.
     pub fn none(&self) -> bool {
@@ -87,5 +97,31 @@ impl OtherCauses {
             && self.functions.is_empty()
             && self.incomparable.is_empty()
             && !self.unknown_callers
+    }
+}
+
+/// Writes the name of a function, with its file unless that is the program.
+pub fn with_file(module: &str, name: &str) -> String {
+    if module == PROGRAM { name.to_owned() } else { format!("{name} [{module}]") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_whose_library_changed_may_differ_because_of_that() {
+        let script = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
+        let of_interpreter = |same_data, functions: &[&str]| {
+            let mut all = script.clone();
+            let functions = functions.iter().map(|name| with_file("lib.so", name)).collect();
+            all.add(&OtherCauses { same_data, functions, ..OtherCauses::default() });
+            all
+        };
+        assert!(of_interpreter(Some(true), &[]).none());
+        // What an interpreter generates cannot be compared.
+        assert!(of_interpreter(None, &[]).none());
+        assert!(!of_interpreter(Some(false), &[]).none());
+        assert_eq!(of_interpreter(Some(true), &["parse"]).functions, ["parse [lib.so]"]);
     }
 }

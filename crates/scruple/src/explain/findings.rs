@@ -124,6 +124,9 @@ impl Findings {
             counted_by: gathered.counted_by.clone(),
             script: script.map(|script| Box::new(Findings::of(names, script, sources))),
         };
+        if let Some(script) = &mut found.script {
+            script.other_causes.add(&found.other_causes);
+        }
         let opposed = found.script.as_deref().and_then(|script| remark_of_opposed(&found, script));
         found.remarks.extend(opposed);
         let folded = remarks_of_folded(pairings.first().folded(), &found);

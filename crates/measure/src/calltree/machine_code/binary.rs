@@ -283,6 +283,10 @@ impl Binaries {
 
     /// The initial data of the file that contains a function; `None` if the file is not known.
     pub fn data(&self, side: &Side, function: usize) -> Option<Data> {
+        // A script has none: its code makes all of its data.
+        if side.digests.is_some() {
+            return Some(Data::default());
+        }
         let path = side.functions[function].object.as_deref()?;
         match &side.code {
             Some(code) => code.data.get(path).cloned(),

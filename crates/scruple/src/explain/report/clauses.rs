@@ -1,6 +1,7 @@
 //! Writes the clauses of the sentence about the origin of a difference.
 
 use super::words::{CAUSE, PART, count, first, function, signed};
+use crate::explain::causes::with_file;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{ComparedProgram, Count, Explanation, FunctionDifference};
 use scruple_core::sorting;
@@ -116,7 +117,9 @@ pub(super) fn other_possible_causes(found: &Findings, explanation: &Explanation)
         None => Some("the data that the program starts with are not known".to_owned()),
     };
     let mut functions = causes.functions.clone();
-    let place = |name: &String| found.shown_rows(explanation).position(|row| row.name == *name);
+    let place = |name: &String| {
+        found.shown_rows(explanation).position(|row| with_file(&row.module, &row.name) == *name)
+    };
     sorting::by(&mut functions, |a, b| place(a).unwrap_or(usize::MAX).cmp(&place(b).unwrap_or(usize::MAX)));
     let changed =
         (!functions.is_empty()).then(|| format!("the code of others is not the same ({})", some(&functions)));
