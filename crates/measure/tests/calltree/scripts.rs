@@ -151,6 +151,44 @@ fn threads_and_fibers_of_ruby_have_their_own_callers() {
     assert_eq!(callers, [of("block in <main>", 1), of("block in body", 250), of("inner", 206)]);
 }
 
+/// The digests of what a program in Guile has, by file and name. The program calls a procedure this many times, which
+/// reads a constant of a module.
+fn digests_of_guile(times: u32, constant: u32) -> Option<BTreeMap<String, u64>> {
+    let folder = tempfile::tempdir().unwrap();
+    let module = format!(
+        "(define-module (conf) #:export (step))\n(define limit {constant})\n(define (step x) (+ x limit))\n\
+         (set! step step)\n(set! limit limit)\n"
+    );
+    std::fs::write(folder.path().join("conf.scm"), module).unwrap();
+    let text = format!(
+        "(add-to-load-path (dirname (current-filename)))\n(use-modules (conf))\n\
+         (define (total n) (map (lambda (x) (step x)) (iota n)))\n(set! total total)\n(total {times})\n"
+    );
+    std::fs::write(folder.path().join("app.scm"), text).unwrap();
+    let side = run(folder.path(), Language::Guile, ["guile", "app.scm"])?.side;
+    let digests = side.digests.unwrap();
+    let names = side.tree.functions.iter().map(|one| format!("{} of {}", one.name, one.module));
+    Some(names.zip(digests).collect())
+}
+
+#[test]
+fn changed_constants_and_expressions_outside_procedures_of_guile_are_known() {
+    let changed = |one: &BTreeMap<String, u64>, other: &BTreeMap<String, u64>| -> Vec<String> {
+        assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+        let differing = one.iter().filter(|(name, digest)| other[*name] != **digest);
+        let of_files = differing.filter(|(name, _)| !name.ends_with("no module"));
+        of_files.map(|(name, _)| name.clone()).collect()
+    };
+    let Some(base) = digests_of_guile(3, 20) else { return };
+    let [constant, expression] =
+        [(3, 30), (5, 20)].map(|(times, limit)| digests_of_guile(times, limit).unwrap());
+    assert_eq!(changed(&base, &constant), ["(whole file) of module conf.scm"]);
+    assert_eq!(changed(&base, &expression), ["(top level) of program", "(whole file) of program"]);
+    for name in ["step of module conf.scm", "total.(anonymous) of program"] {
+        assert!(base.contains_key(name), "{name}: {base:?}");
+    }
+}
+
 #[test]
 fn a_trace_function_that_was_removed_for_a_while_leaves_a_gap() {
     let folder = tempfile::tempdir().unwrap();

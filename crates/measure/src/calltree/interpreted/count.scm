@@ -60,6 +60,44 @@
 ;; The digest of what belongs to the interpreter. A digest of 0 means that the text is not known.
 (define interpreter 1)
 
+;; The forms of a file; an empty list if it cannot be read.
+(define files (make-hash-table))
+(define (forms path)
+  (let ((known (hash-create-handle! files path #f)))
+    (unless (cdr known)
+      (set-cdr! known
+        (catch #t
+          (lambda ()
+            (call-with-input-file path
+              (lambda (port)
+                (set-port-encoding! port "UTF-8")
+                (let next ((all '()))
+                  (let ((form (read port)))
+                    (if (eof-object? form) (reverse all) (next (cons form all))))))))
+          (lambda _ '()))))
+    (cdr known)))
+
+;; What a form defines; #f if it is no definition.
+(define (defined form)
+  (and (pair? form) (memq (car form) '(define define* define-public)) (pair? (cdr form))
+       (let name ((head (cadr form)))
+         (if (pair? head) (name (car head)) head))))
+
+(define (defines-procedure? form)
+  (and (defined form)
+       (or (pair? (cadr form))
+           (and (pair? (cddr form)) (pair? (caddr form)) (memq (car (caddr form)) '(lambda lambda* case-lambda))))))
+
+;; What the form of a file that contains a line defines.
+(define (definition-at path line)
+  (let next ((all (forms path)) (last #f))
+    (if (or (null? all) (> (or (source-property (car all) 'line) 0) line))
+        (and last (defined last))
+        (next (cdr all) (car all)))))
+
+(define (hash-forms all)
+  (if (null? all) 0 (hash-text (object->string all))))
+
 ;; A number of what a procedure's text is, without the procedure's name.
 (define (digest path source)
   (define (skip port line column)
@@ -92,13 +130,30 @@
   (let* ((info (procedure-info procedure))
          (source (and info (find-source-for-addr (procedure-begin procedure))))
          (path (path-of (and source (source-file source))))
-         (name (or (and info (program-debug-info-name info))
-                   (cond (top? "(top level)") (info "(anonymous)") (else "(built-in procedures)")))))
+         (own (and info (program-debug-info-name info)))
+         ;; What is outside the procedures of a module may have run before the counting began.
+         (top? (and top? (not own)))
+         (within (and path (not top?) (definition-at path (source-line source))))
+         (name (cond (top? "(top level)")
+                     ((not info) "(built-in procedures)")
+                     ((and (symbol? within) (not (eq? own within)))
+                      (string-append (symbol->string within) "." (if own (symbol->string own) "(anonymous)")))
+                     (else (or own "(anonymous)")))))
     (if (and path (string-prefix? folder path))
         (list "" "(counter)" interpreter)
         (list (if path (module-name path program) "")
               (if (symbol? name) (symbol->string name) name)
-              (cond (path (digest path source)) (info 0) (else interpreter))))))
+              (cond ((and path top?) (hash-forms (remove defines-procedure? (forms path))))
+                    (path (digest path source))
+                    (info 0)
+                    (else interpreter))))))
+
+;; All code of the file of a procedure, as a function that is not called: a changed procedure may be inlined elsewhere.
+(define (whole-file first program)
+  (let* ((source (find-source-for-addr (procedure-begin first)))
+         (path (path-of (and source (source-file source)))))
+    (and path (not (string-prefix? folder path)) (not (string-prefix? (%library-dir) path))
+         (list (module-name path program) "(whole file)" (hash-forms (forms path))))))
 
 ;; The first procedure of each compiled file, which is the code outside the others.
 (define (first-procedures procedures)
@@ -124,10 +179,10 @@
           (display (string-join words "\t") port)
           (newline port))
         (line (string-join (list "scruple-calls 2" (if threads? "1" "0") (if (folds-by-call?) "1" "0"))))
-        (for-each (lambda (procedure)
-                    (let ((words (describe procedure (memq procedure firsts) program)))
-                      (line "f" (number->string (caddr words) 16) (text (car words)) (text (cadr words)))))
-                  procedures))
+        (for-each (lambda (words)
+                    (line "f" (number->string (caddr words) 16) (text (car words)) (text (cadr words))))
+                  (append (map (lambda (procedure) (describe procedure (memq procedure firsts) program)) procedures)
+                          (filter-map (lambda (first) (whole-file first program)) firsts))))
       #:encoding "UTF-8")
     (append-counts (file-of-process ".new"))
     (rename-file (file-of-process ".new") (file-of-process ".calls"))
