@@ -51,6 +51,9 @@ impl<'a> Pairing<'a> {
     pub fn of(first: &'a Side, second: &'a Side, binaries: &'a Binaries) -> Pairing<'a> {
         let matched =
             with_code([first, second], binaries, |code| Matched::of(&first.tree, &second.tree, code));
+        for key in matched.keys.iter().filter(|key| key.renamed.is_some()) {
+            binaries.note_renamed((first, &key.first), (second, &key.second));
+        }
         Pairing { sides: [first, second], binaries, matched }
     }
 

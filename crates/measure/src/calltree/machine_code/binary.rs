@@ -21,6 +21,8 @@ use std::rc::Rc;
 pub struct Binaries {
     digests: RefCell<HashMap<String, Option<(u64, bool)>>>,
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
+    /// The symbols of functions that have another name in the second program, with that name.
+    pub(super) renamed: RefCell<HashSet<(String, String)>>,
 }
 
 /// One executed instruction of a function.

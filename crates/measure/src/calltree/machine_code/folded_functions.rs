@@ -3,7 +3,7 @@
 use super::binary::{Binaries, Binary};
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 impl Binaries {
     /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
@@ -32,8 +32,20 @@ impl Binaries {
         if has_counterpart.iter().flatten().all(|has| *has) { all } else { Some(false) }
     }
 
+    /// Notes that functions of the first program are functions of the second one under other names: what calls one of them
+    /// is the same code.
+    pub fn note_renamed(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) {
+        let names = |(side, all): (&Side, &[usize])| -> Vec<String> {
+            all.iter().filter_map(|one| side.functions[*one].name.clone()).collect()
+        };
+        let later = names(b);
+        let pairs =
+            names(a).into_iter().flat_map(|name| later.iter().map(move |new| (name.clone(), new.clone())));
+        self.renamed.borrow_mut().extend(pairs);
+    }
+
     /// Whether an instruction of both sides refers to one function: some name of the function to which it refers on one
-    /// side is a name of that on the other.
+    /// side is a name of that on the other, or a later name of it.
     pub(crate) fn share_a_name(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
         let [one, other] = [a, b].map(|(side, function)| self.operations(side, function, place));
         one.iter().any(|hash| other.contains(hash))
@@ -49,7 +61,8 @@ impl Binaries {
             ),
             (None, Some(path), Some(address)) => {
                 let file = self.file(path, side);
-                all.extend(file.iter().flat_map(|file| file.by_aliases(known.offset, address)));
+                let renamed = self.renamed.borrow();
+                all.extend(file.iter().flat_map(|file| file.by_aliases(known.offset, address, &renamed)));
             }
             _ => {}
         }
@@ -58,10 +71,18 @@ impl Binaries {
 }
 
 impl Binary {
-    /// The hashes of the instruction at an address with the other names of the function to which it refers.
-    pub(crate) fn by_aliases(&self, function: u64, address: u64) -> Vec<u32> {
+    /// The hashes of the instruction at an address with the other names of the function to which it refers, and with those
+    /// that it has later.
+    pub(crate) fn by_aliases(
+        &self,
+        function: u64,
+        address: u64,
+        renamed: &HashSet<(String, String)>,
+    ) -> Vec<u32> {
         let target = self.mentioned(address);
         let names = target.and_then(|target| self.aliases.get(&target)).into_iter().flatten();
-        names.filter_map(|name| self.operation(function, address, false, Some(name))).collect()
+        let own = target.and_then(|target| self.symbols.get(&target));
+        let later = renamed.iter().filter(|(name, _)| Some(name) == own).map(|(_, later)| later);
+        names.chain(later).filter_map(|name| self.operation(function, address, false, Some(name))).collect()
     }
 }
