@@ -8,8 +8,23 @@ use scruple_core::changepoint::{FEW_VALUES, StepSize};
 use scruple_core::history::{Series, VersionState};
 use scruple_core::unit::{quantity, share};
 
-/// Says that the commit of an event is not known, and how to find it, if that is so.
-fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
+/// The most changes of unknown commits that have a sentence each.
+const SENTENCES: usize = 3;
+
+/// A change whose commit is not known.
+struct UnknownCommit {
+    /// The number of the event.
+    number: usize,
+    /// From how many it comes, in words.
+    set: String,
+    /// Why it is not known which.
+    why: String,
+    /// Whether a bisection finds it.
+    is_found_by_bisect: bool,
+}
+
+/// Returns what is not known of the commit of an event, if it is not known.
+fn unknown_commit(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<UnknownCommit> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
     // The figures of a version with the same artefacts are known.
@@ -17,19 +32,41 @@ fn which(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<String> {
         |index: usize| !page.is_weighed(index) && page.version(index).state != VersionState::SameBinary;
     let unweighed = event.set.iter().filter(|index| unknown(**index)).count();
     let were = |count: usize| if count == 1 { "was" } else { "were" };
-    let narrow = match (unweighed, left_out) {
+    let why = match (unweighed, left_out) {
         (0, 0) => "more runs of them would tell which".to_owned(),
         (_, 0) => format!("{unweighed} of them {} not weighed", were(unweighed)),
         (0, _) => format!("{left_out} of them {} left out", were(left_out)),
         _ => format!("{unweighed} of them {} not weighed, {left_out} left out", were(unweighed)),
     };
     let skipped = |index: &usize| page.version(*index).state == VersionState::Skipped;
-    let closer = match left_out > 0 || event.set.iter().any(skipped) {
-        true => format!(": `{}` looks closer", bisect(page)),
-        false => String::new(),
-    };
-    let what = if left_out > 0 { "commits" } else { "versions" };
-    (all > 1).then(|| format!("#{} comes from one of {all} {what}; {narrow}{closer}.", event.number))
+    let is_found_by_bisect = left_out > 0 || event.set.iter().any(skipped);
+    let set = format!("{all} {}", if left_out > 0 { "commits" } else { "versions" });
+    (all > 1).then_some(UnknownCommit { number: event.number, set, why, is_found_by_bisect })
+}
+
+/// Says of which changes the commit is not known, and how to find it. Many have one sentence together.
+fn unknown_commits(page: &HistoryReport<'_>) -> Vec<String> {
+    let unknown: Vec<UnknownCommit> =
+        page.events.iter().filter_map(|event| unknown_commit(page, event)).collect();
+    let found = |one: &&UnknownCommit| one.is_found_by_bisect;
+    let together = unknown.iter().filter(found).count() > SENTENCES;
+    let each = unknown.iter().filter(|one| !(together && one.is_found_by_bisect)).map(|one| {
+        let closer = match one.is_found_by_bisect {
+            true => format!(": `{}` looks closer", bisect(page)),
+            false => String::new(),
+        };
+        format!("#{} comes from one of {}; {}{closer}.", one.number, one.set, one.why)
+    });
+    let mut sentences: Vec<String> = each.collect();
+    if together {
+        let sets = unknown.iter().filter(found).map(|one| format!("#{} from one of {}", one.number, one.set));
+        sentences.push(format!(
+            "{}, as the others were not weighed: `{}` looks closer.",
+            sets.collect::<Vec<_>>().join(", "),
+            bisect(page)
+        ));
+    }
+    sentences
 }
 
 /// Returns the command that examines this history more closely. The options come from its command line, because a store
@@ -74,7 +111,7 @@ fn unlocated(page: &HistoryReport<'_>, one: &Series, given: bool) -> Option<Stri
 /// Lists open questions: sets of possible versions, modes, slow drifts, and series without conclusions.
 pub(crate) fn sentences(page: &HistoryReport<'_>) -> Vec<String> {
     let mut lines = Vec::new();
-    lines.extend(page.events.iter().filter_map(|event| which(page, event)));
+    lines.extend(unknown_commits(page));
     for one in &page.shown {
         if let Some([low, high]) = one.modes {
             let (low, high) = (quantity(low, &one.unit), quantity(high, &one.unit));
@@ -128,16 +165,27 @@ mod tests {
         let mut made = rich();
         let said = |made: &crate::history::report::fixture::JudgedHistory| {
             let page = HistoryReport::of(&made.history, &made.judgement);
-            let (set, line) = (page.events[5].set.clone(), which(&page, &page.events[5]));
-            (set, line.expect("several versions"))
+            let unknown = unknown_commit(&page, &page.events[5]).expect("several versions");
+            (page.events[5].set.clone(), format!("{}; {}", unknown.set, unknown.why))
         };
         let (set, line) = said(&made);
-        assert!(line.contains("of 4 versions; 2 of them were not weighed"), "{line}");
+        assert!(line.contains("4 versions; 2 of them were not weighed"), "{line}");
         let skipped = |index: &&usize| made.history.versions[**index].state == VersionState::Skipped;
         let skipped = *set.iter().find(skipped).expect("a version that was left out");
         made.history.versions[skipped].state = VersionState::SameBinary;
         let (_, line) = said(&made);
-        assert!(line.contains("of 4 versions; 1 of them was not weighed"), "{line}");
+        assert!(line.contains("4 versions; 1 of them was not weighed"), "{line}");
+    }
+
+    #[test]
+    fn many_changes_of_unknown_commits_have_one_sentence() {
+        let made = rich();
+        let mut page = HistoryReport::of(&made.history, &made.judgement);
+        let set = page.events[5].set.clone();
+        page.events[..3].iter_mut().for_each(|event| event.set = set.clone());
+        let expected = "#1 from one of 4 versions, #2 from one of 4 versions, #3 from one of 4 versions, #6 from one of 4 \
+                        versions, as the others were not weighed: `scruple history bisect` looks closer.";
+        assert_eq!(sentences(&page)[0], expected);
     }
 
     #[test]
