@@ -294,10 +294,8 @@ impl VersionBuilder {
     fn check_out(&mut self, commit: &str, log: &Path) -> Result<(), BuildStop> {
         let tree = self.cache.tree();
         for name in &self.recipe.recipe().artefacts {
-            let path = tree.join(name.below_top());
-            if path.is_symlink() || path.is_file() {
-                fs::remove_file(&path).map_err(|error| Fault::unwritable(&path, error))?;
-            }
+            name.remove_file(&tree)
+                .map_err(|error| Fault::unwritable(&tree.join(name.below_top()), error))?;
         }
         self.git(&["checkout", "--quiet", "--force", "--detach", commit, "--"], "check out its tree", log)?;
         let cut_short = self.mark().exists();
@@ -366,7 +364,16 @@ impl VersionBuilder {
             self.git(&["apply", "--whitespace=nowarn", &name], &format!("apply the patch ‘{name}’"), log)?;
         }
         for one in &settings.replace {
-            let path = self.cache.tree().join(one.file.below_top());
+            let tree = self.cache.tree();
+            let inside = one.file.inside(&tree).map_err(|error| Fault::unwritable(&tree, error))?;
+            let Some(path) = inside else {
+                let why = format!(
+                    "the overlay would replace text behind a link: ‘{}’ leads out of the tree",
+                    one.file
+                );
+                append_to_log(log, &format!("{why}\n"))?;
+                return Err(failed(VersionState::BuildFailed, why));
+            };
             let text = fs::read_to_string(&path).unwrap_or_default();
             if !text.contains(&one.from) {
                 let why = format!("the text that the overlay replaces is not in ‘{}’", one.file);

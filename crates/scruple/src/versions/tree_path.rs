@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
@@ -15,6 +17,33 @@ impl TreePath {
     /// Returns the path from the top of the tree, without `.`; empty for the top itself.
     pub fn below_top(&self) -> PathBuf {
         Path::new(&self.0).components().filter(|part| matches!(part, Component::Normal(_))).collect()
+    }
+
+    /// Returns the path in a tree, up to the first link that leads out of the tree, if there is one.
+    fn up_to_the_way_out(&self, tree: &Path) -> io::Result<(PathBuf, bool)> {
+        let (top, mut at) = (tree.canonicalize()?, tree.to_owned());
+        for part in self.below_top().components() {
+            at.push(part);
+            if at.is_symlink() && !at.canonicalize().is_ok_and(|target| target.starts_with(&top)) {
+                return Ok((at, true));
+            }
+        }
+        Ok((at, false))
+    }
+
+    /// Returns the path in a tree; `None` if a link on it leads out of the tree.
+    pub fn inside(&self, tree: &Path) -> io::Result<Option<PathBuf>> {
+        self.up_to_the_way_out(tree).map(|(path, leads_out)| (!leads_out).then_some(path))
+    }
+
+    /// Removes the file or link with this path from a tree. Of a path that leads out of the tree, removes the link that
+    /// does, because what is behind it is not Scruple's.
+    pub fn remove_file(&self, tree: &Path) -> io::Result<()> {
+        let (path, _) = self.up_to_the_way_out(tree)?;
+        match path.is_symlink() || path.is_file() {
+            true => fs::remove_file(path),
+            false => Ok(()),
+        }
     }
 }
 
@@ -73,5 +102,25 @@ mod tests {
             assert_eq!(text.parse::<TreePath>().map(|path| path.below_top()), Ok(PathBuf::from(below_top)));
         }
         assert_eq!(format!("{:?}", ["app".parse::<TreePath>().expect("a path")]), r#"["app"]"#);
+    }
+    #[test]
+    fn a_link_leads_nothing_out_of_the_tree() {
+        use std::os::unix::fs::symlink;
+        let place = tempfile::tempdir().expect("a folder");
+        let [tree, other] = ["tree", "other"].map(|name| place.path().join(name));
+        for folder in [&tree.join("real"), &other] {
+            fs::create_dir_all(folder).expect("a folder");
+            fs::write(folder.join("app"), "").expect("a file");
+        }
+        symlink(&other, tree.join("out")).expect("a link");
+        symlink("real", tree.join("in")).expect("a link");
+        let path = |text: &str| text.parse::<TreePath>().expect("a path");
+        assert_eq!(path("out/app").inside(&tree).expect("readable"), None);
+        assert_eq!(path("in/app").inside(&tree).expect("readable"), Some(tree.join("in/app")));
+        for text in ["out/app", "in/app", "none/app", "real"] {
+            path(text).remove_file(&tree).expect("done");
+        }
+        assert!(other.join("app").exists() && !tree.join("out").is_symlink());
+        assert!(!tree.join("real/app").exists() && tree.join("in").is_symlink());
     }
 }

@@ -160,3 +160,22 @@ fn what_a_configuration_names_is_below_the_tree_and_no_other_file_is_touched() {
         assert_eq!(std::fs::read_to_string(place.file("kept")).expect("the file"), "mine");
     }
 }
+
+#[test]
+fn what_is_behind_a_link_that_leads_out_of_the_tree_is_neither_removed_nor_changed() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    place.write("kept", "mine");
+    std::os::unix::fs::symlink(place.path(), place.file("repo/out")).expect("a link");
+    repository.commit_allocations([1, 2]);
+    let words = ["history", "--repo", "repo", "--rounds", "1", "--time-only", "--build", "true"];
+    let answer = place.run(words.iter().chain(&["--artifact", "out/kept", "--", "./out/kept"]));
+    assert_eq!(place.read("kept"), "mine", "{}", answer.exchange());
+    place.write(
+        "scruple.toml",
+        "[[history.overlay]]\ncommits = \"HEAD\"\nreplace = { file = \"out/kept\", from = \"mine\", to = \"\" }\n",
+    );
+    let answer = place.history(&["--rounds", "1", "--time-only"]);
+    assert!(answer.stderr.contains("leads out of the tree"), "{}", answer.exchange());
+    assert_eq!(place.read("kept"), "mine");
+}
