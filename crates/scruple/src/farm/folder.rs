@@ -13,7 +13,7 @@
 //! ```
 
 use super::unit_data::{UnitFailure, UnitResult, parse, text};
-use crate::digest::digest;
+use crate::digest::{digest, entry};
 use crate::fault::Fault;
 use crate::lock::Lock;
 use crate::versions::artefacts::publish;
@@ -85,7 +85,7 @@ impl UnitFolder {
 
     /// Returns the path of a unit's file.
     pub fn unit(&self, name: &str) -> PathBuf {
-        self.path.join("units").join(name)
+        entry(&self.path.join("units"), name)
     }
 
     /// Writes a unit to its file, and returns its name.
@@ -118,7 +118,7 @@ impl UnitFolder {
 
     /// Returns the file of a unit's result.
     pub fn result_path(&self, name: &str) -> PathBuf {
-        self.path.join("results").join(name)
+        entry(&self.path.join("results"), name)
     }
 
     /// Returns the text of a unit's result, if it has one.
@@ -153,14 +153,18 @@ impl UnitFolder {
         }
     }
 
+    fn failure_path(&self, name: &str) -> PathBuf {
+        entry(&self.path.join("failed"), name)
+    }
+
     /// Records why a unit cannot be done.
     pub fn fail(&self, name: &str, failure: &UnitFailure) -> Result<(), Fault> {
-        self.replace(&self.path.join("failed").join(name), &text(failure)?)
+        self.replace(&self.failure_path(name), &text(failure)?)
     }
 
     /// Returns why a unit cannot be done, if it recorded a reason.
     pub fn failure(&self, name: &str) -> Result<Option<UnitFailure>, Fault> {
-        let path = self.path.join("failed").join(name);
+        let path = self.failure_path(name);
         read(&path)?.map(|text| parse(&text, &path)).transpose()
     }
 
@@ -168,7 +172,7 @@ impl UnitFolder {
     pub fn clear_failures(&self, names: &[String]) {
         for name in names {
             // A unit that did not fail has no such file.
-            let _ = fs::remove_file(self.path.join("failed").join(name));
+            let _ = fs::remove_file(self.failure_path(name));
         }
     }
 

@@ -11,7 +11,7 @@
 
 use super::artefacts::{self, Artefacts};
 use super::tree_path::TreePath;
-use crate::digest::digest;
+use crate::digest::{digest, entry};
 use crate::fault::Fault;
 use crate::lock::Lock;
 use scruple_measure::error_output::shown_lines;
@@ -128,7 +128,7 @@ impl Cache {
 
     /// Returns the path of a version's log.
     pub fn log(&self, commit: &str) -> PathBuf {
-        self.folder.join("logs").join(format!("{commit}.log"))
+        entry(&self.folder.join("logs"), &format!("{commit}.log"))
     }
 
     /// Returns the lines of the log of a build that an error shows.
@@ -143,11 +143,11 @@ impl Cache {
 
     /// Returns the folder of the artefacts with this digest.
     pub fn built(&self, digest: &str) -> PathBuf {
-        self.folder.join("built").join(digest)
+        entry(&self.folder.join("built"), digest)
     }
 
     fn list(&self, digest: &str) -> PathBuf {
-        self.folder.join("lists").join(digest)
+        entry(&self.folder.join("lists"), digest)
     }
 
     /// Whether the artefacts exist unchanged since they were built. Removes files that programs have added. Removes
@@ -188,7 +188,7 @@ impl Cache {
 
     /// Copies artefacts into another folder of builds, which other processes may write to at the same time.
     pub fn share(&self, shared: &Path, digest: &str) -> Result<(), Fault> {
-        match shared.join("built").join(digest).is_dir() || transfer(&self.folder, shared, digest)? {
+        match entry(&shared.join("built"), digest).is_dir() || transfer(&self.folder, shared, digest)? {
             true => Ok(()),
             false => Err(Fault::usage(format!(
                 "the artefacts ‘{digest}’ are incomplete or changed, and could not be copied to ‘{}’; repeat the command, \
@@ -285,8 +285,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
 
 /// Copies artefacts from one folder of builds into another. Returns false if they do not match their digest.
 fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
-    let (source, target) = (from.join("built").join(digest), to.join("built").join(digest));
-    let listed = fs::read(from.join("lists").join(digest)).unwrap_or_default();
+    let (source, target) = (entry(&from.join("built"), digest), entry(&to.join("built"), digest));
+    let listed = fs::read(entry(&from.join("lists"), digest)).unwrap_or_default();
     let names = names_in(&listed);
     let inside = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
     if !source.is_dir() || !names.iter().all(inside) {
@@ -303,7 +303,7 @@ fn transfer(from: &Path, to: &Path, digest: &str) -> Result<bool, Fault> {
     }
     let list = to.join(&own);
     fs::write(&list, &listed).map_err(|error| Fault::unwritable(&list, error))?;
-    artefacts::publish(&list, &to.join("lists").join(digest))?;
+    artefacts::publish(&list, &entry(&to.join("lists"), digest))?;
     match artefacts::publish(&partial, &target) {
         // Another process has published the same artefacts first.
         Err(_) if target.is_dir() => {
@@ -369,6 +369,21 @@ mod tests {
         let again =
             cache.keep(&["app".parse().expect("a path")], Duration::ZERO).expect("kept").expect("there");
         assert_eq!((again.digest, fs::read_to_string(&app).ok()), (kept.digest, Some("as built".to_owned())));
+    }
+
+    #[test]
+    fn artefacts_are_in_the_folder_whatever_a_store_or_a_farm_calls_them() {
+        let place = tempfile::tempdir().expect("a folder");
+        let other = place.path().join("other");
+        fs::create_dir(&other).expect("a folder");
+        fs::write(other.join("kept"), "mine").expect("a file");
+        let cache = Cache::take(place.path().join("cache"), &[]).expect("nobody else has it");
+        for digest in [other.to_str().expect("UTF-8"), "../../other", "..", "."] {
+            assert!(!cache.has(digest).expect("readable"));
+            assert!(!cache.fetch(place.path(), digest).expect("readable"));
+            assert!(cache.log(digest).parent().is_some_and(|logs| logs.ends_with("cache/logs")));
+        }
+        assert_eq!(fs::read_to_string(other.join("kept")).ok().as_deref(), Some("mine"));
     }
 
     #[test]

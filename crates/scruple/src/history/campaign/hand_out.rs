@@ -4,7 +4,7 @@ use super::Campaign;
 use super::adopt::Adoption;
 use super::building::Building;
 use super::split_into_units::UnitPlan;
-use crate::digest::digest;
+use crate::digest::{digest, entry};
 use crate::farm::batch::{PlannedUnit, UnitBatch};
 use crate::farm::classes::{UnitMachine, check_classes};
 use crate::farm::dispatch::{Farm, WorkOrder};
@@ -76,7 +76,7 @@ impl Campaign {
             Some(folder) => folder.join(key(&self.journal.history.source)),
             None => self.builds.builder.cache.folder().to_owned(),
         };
-        let folder = UnitFolder::make(shared.join("farm").join(&self.journal.history.run.id))?;
+        let folder = UnitFolder::make(entry(&shared.join("farm"), &self.journal.history.run.id))?;
         for part in ["built", "lists"].map(|part| shared.join(part)) {
             std::fs::create_dir_all(&part).map_err(|error| Fault::unwritable(&part, error))?;
         }
