@@ -343,6 +343,15 @@ fn base_job(args: &LaunchArgs, folder: &Path) -> Result<Job, Fault> {
         "pipe" => Output::Pipe,
         file => Output::File(folder.join(file)),
     };
+    if let (Input::File(from) | Input::Pipe(from), Output::File(to)) = (&input, &output)
+        && to.is_file()
+        && from.canonicalize().ok() == to.canonicalize().ok()
+    {
+        let to = to.display();
+        return Err(Fault::usage(format!(
+            "the output would overwrite the input ‘{to}’: name another file with --output"
+        )));
+    }
     Ok(Job {
         name: String::new(),
         program: Program { path: PathBuf::new() },

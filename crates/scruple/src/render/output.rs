@@ -3,21 +3,40 @@
 use super::colours::BAD;
 use crate::fault::Fault;
 use scruple_core::harmless_text::{for_terminal, plain_lines};
-use std::fs::OpenOptions;
-use std::io::{self, IsTerminal, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
+
+/// The first bytes of a database of SQLite.
+const DATABASE: &[u8; 16] = b"SQLite format 3\0";
 
 /// Checks that a file can be written, and leaves no trace of the check.
 pub fn check_writable(path: &Path) -> Result<(), Fault> {
+    refuse_database(path)?;
     let existed = path.exists();
     match OpenOptions::new().append(true).create(true).open(path) {
         Ok(_) if existed => Ok(()),
         Ok(_) => {
-            // If the removal fails, the file stays, empty; it is about to be written.
-            let _ = std::fs::remove_file(path);
+            // Of a link without a target, the target was created. If the removal fails, the file stays, empty; it is
+            // about to be written.
+            let _ = path.canonicalize().and_then(std::fs::remove_file);
             Ok(())
         }
         Err(error) => Err(Fault::unwritable_export(path, error)),
+    }
+}
+
+/// Refuses to overwrite a database: it is a store, with readings that cannot be made again, or another program's.
+fn refuse_database(path: &Path) -> Result<(), Fault> {
+    let mut first = [0; DATABASE.len()];
+    let begins = |_| File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok();
+    // Opening a pipe would wait for its writer.
+    match path.metadata().ok().filter(|data| data.is_file()).is_some_and(begins) && first == *DATABASE {
+        true => Err(Fault::usage(format!(
+            "‘{}’ is a store or another database: name another file",
+            path.display()
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -48,6 +67,7 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
 
 /// Writes one file. The name `-` has no special meaning.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+    refuse_database(path)?;
     std::fs::write(path, bytes).map_err(|error| {
         Fault::usage(format!("cannot write ‘{}’: {error}; name another file", path.display()))
     })

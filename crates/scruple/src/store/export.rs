@@ -5,6 +5,7 @@ use super::{Store, StoreError, open_store};
 use crate::fault::{Code, Fault};
 use crate::render::csv::quoted;
 use crate::render::json::{inert, timestamp};
+use crate::render::output::check_writable;
 use clap::ValueEnum;
 use scruple_core::harmless_text::for_terminal;
 use scruple_core::run::Run;
@@ -48,6 +49,7 @@ pub fn export(args: &StoreExportArgs) -> Result<Code, Fault> {
         false => args.runs.iter().map(|name| store.find_id(name)).collect::<Result<_, _>>()?,
     };
     let file = args.export.as_ref().filter(|path| path.as_os_str() != "-");
+    file.map_or(Ok(()), |path| check_writable(path))?;
     let target: Box<dyn Write> = match file {
         Some(path) => Box::new(File::create(path).map_err(|error| Fault::unwritable_export(path, error))?),
         None => Box::new(std::io::stdout().lock()),

@@ -33,6 +33,39 @@ fn a_file_is_read_from_its_beginning_by_every_launch() {
 }
 
 #[test]
+fn no_output_and_no_export_overwrites_an_input_or_a_store() {
+    let place = Place::new();
+    place.write("in.txt", "some input\n");
+    for input in ["in.txt", "pipe:./in.txt"] {
+        let answer =
+            place.run(["run", "--no-store", "-r", "1", "--input", input, "--output", "in.txt", "cat"]);
+        assert!(answer.code == 2 && answer.stderr.contains("overwrite the input"), "{}", answer.exchange());
+    }
+    assert_eq!(place.read("in.txt"), "some input\n");
+    run(&place, &["--time-only", "true"]);
+    let stored = ["run", "-r", "1", "--time-only", "--store", "kept.csv", "true"];
+    assert_eq!(place.run(stored).code, 0);
+    for words in [&["store", "export", "--store", "kept.csv", "--export", "kept.csv"][..], &{
+        let mut words = stored.to_vec();
+        words.extend(["--export", "kept.csv"]);
+        words
+    }] {
+        let answer = place.run(words);
+        assert!(answer.code == 2 && answer.stderr.contains("is a store"), "{}", answer.exchange());
+    }
+    let listed = place.run(["store", "list", "--store", "kept.csv"]);
+    assert_eq!((listed.code, listed.stdout.lines().count()), (0, 1), "{}", listed.exchange());
+}
+
+#[test]
+fn an_export_is_written_through_a_link_that_leads_nowhere_yet() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("later.csv", place.file("link.csv")).expect("a link");
+    run(&place, &["--time-only", "--export", "link.csv", "true"]);
+    assert!(place.file("link.csv").is_symlink() && place.length("later.csv") > 0);
+}
+
+#[test]
 fn a_program_that_does_not_read_its_pipe_is_no_problem() {
     let place = Place::new();
     place.write("in.txt", vec![b'x'; 1_000_000]);
