@@ -4,6 +4,8 @@ use crate::address::StoreAddress;
 use crate::cli::shared_args::{ResultArgs, StoreArgs};
 use crate::config::Config;
 use crate::fault::Fault;
+use crate::lock::Lock;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Returns the address of the store: that of the command line, of the configuration, of the project, or of the user, in
@@ -86,14 +88,30 @@ pub fn calltree_folder() -> Result<PathBuf, Fault> {
 /// A folder of this process for files that measured programs execute or map. It is removed when the value is dropped.
 pub struct WorkFolder {
     path: PathBuf,
+    lock: Option<Lock>,
 }
 
 impl WorkFolder {
-    /// Creates the folder, and removes the folders of processes that were killed.
+    /// Creates the folder, and removes the folders of processes that were killed. The ids of processes do not tell
+    /// which these are, because containers and machines that share the cache each have their own: locks do.
     pub fn make() -> Result<WorkFolder, Fault> {
-        let path = cache_folder(&format!("work-{:010}", std::process::id()))?;
-        path.parent().into_iter().for_each(sweep);
-        Ok(WorkFolder { path })
+        let base = cache_folder("")?;
+        sweep(&base);
+        for number in std::process::id().. {
+            // All names have the same length, since programs may copy an environment that contains them.
+            let path = base.join(format!("work-{number:010}"));
+            let lock = match Lock::take(&lock_of(&path)) {
+                Ok(None) => continue,
+                // Some file systems have no locks. There, folders of killed processes stay.
+                taken => taken.ok().flatten(),
+            };
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(WorkFolder { path, lock }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Fault::unwritable(&path, error)),
+            }
+        }
+        Err(Fault::internal("there is no unused name for a folder to work in"))
     }
 
     /// Returns the path of the folder.
@@ -106,18 +124,21 @@ impl Drop for WorkFolder {
     fn drop(&mut self) {
         // A failure is ignored, because a later run removes what cannot be removed now.
         let _ = std::fs::remove_dir_all(&self.path);
+        self.lock.take().into_iter().for_each(Lock::remove);
     }
+}
+
+fn lock_of(folder: &Path) -> PathBuf {
+    folder.with_extension("lock")
 }
 
 fn sweep(base: &Path) {
     for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        // The names of all work folders have the same length, since programs may copy an environment that contains
-        // them.
-        let owner =
-            name.to_str().and_then(|name| name.strip_prefix("work-")).map(|pid| pid.trim_start_matches('0'));
-        if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
-            let _ = std::fs::remove_dir_all(entry.path());
+        let path = entry.path().with_extension("");
+        let is_work = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("work-"));
+        if is_work && let Ok(Some(lock)) = Lock::take(&lock_of(&path)) {
+            let _ = std::fs::remove_dir_all(&path);
+            lock.remove();
         }
     }
 }

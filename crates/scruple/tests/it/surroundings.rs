@@ -66,6 +66,22 @@ fn an_export_is_written_through_a_link_that_leads_nowhere_yet() {
 }
 
 #[test]
+fn a_work_folder_in_use_stays_even_if_its_process_has_no_id_here() {
+    let place = Place::new();
+    let folder = |number: u32| place.work().join(format!("work-{number:010}"));
+    // No process of this machine can have these ids: they are of containers that share the cache.
+    let [used, left] = [4_000_000_001, 4_000_000_002].map(folder);
+    [&used, &left].iter().for_each(|folder| std::fs::create_dir(folder).expect("a folder"));
+    let lock = std::fs::File::create(used.with_extension("lock")).expect("a file");
+    lock.lock().expect("locked");
+    run(&place, &["--time-only", "true"]);
+    assert!(used.exists() && !left.exists());
+    let found = std::fs::read_dir(place.work()).expect("a folder").flatten();
+    let work = found.filter(|entry| entry.file_name().to_string_lossy().starts_with("work-"));
+    assert_eq!(work.count(), 2, "the folder and its lock");
+}
+
+#[test]
 fn a_program_that_does_not_read_its_pipe_is_no_problem() {
     let place = Place::new();
     place.write("in.txt", vec![b'x'; 1_000_000]);
