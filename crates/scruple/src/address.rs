@@ -36,7 +36,14 @@ impl StoreAddress {
                 "the store ‘{}’ cannot be used: {scheme} is not supported; name a file, such as sqlite:.scruple/store.db, or a database, such as postgres://host/database",
                 without_password(text)
             )),
-            None => Ok(StoreAddress::File(PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)))),
+            None => match PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)) {
+                // Whoever removes a folder of this name by hand easily removes the home folder.
+                path if path.starts_with("~") => Err(format!(
+                    "the store ‘{text}’ would be in a folder with the name ‘~’, because no shell has replaced it: write \
+                     the path in full"
+                )),
+                path => Ok(StoreAddress::File(path)),
+            },
         }
     }
 
@@ -92,6 +99,7 @@ mod tests {
         let file = |path: &str| Ok(StoreAddress::File(PathBuf::from(path)));
         assert_eq!(StoreAddress::parse("sqlite:a.db", true), file("a.db"));
         assert_eq!(StoreAddress::parse("a.db", true), file("a.db"));
+        assert!(StoreAddress::parse("~/a.db", true).is_err() && StoreAddress::parse("~a.db", true).is_ok());
         assert!(matches!(StoreAddress::parse("postgresql://h/d", true), Ok(StoreAddress::Server(_))));
         assert!(
             StoreAddress::parse("mysql://u:p@h/d", true)
