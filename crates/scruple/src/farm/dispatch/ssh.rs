@@ -113,7 +113,9 @@ impl Ssh {
             if !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()) {
                 let ssh = self.ssh();
                 let mut command = Command::new(ssh[0]);
-                command.args(&ssh[1..]).args([host, "kill", "-INT", &pid]);
+                // The unit may have ended long ago, and its id be that of another process of the user.
+                let end = format!("grep -qs units/ /proc/{pid}/cmdline && kill -INT {pid}");
+                command.args(&ssh[1..]).args([host, &end]);
                 let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
             }
         }

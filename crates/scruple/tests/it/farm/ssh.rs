@@ -4,7 +4,7 @@ use super::compare;
 use super::load;
 use crate::fake::{bench, bench_words};
 use crate::farm::command_lines::{WORDS, programs, readings};
-use crate::programs::or_skip;
+use crate::programs::{eventually, or_skip};
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::{Place, at, free_port};
 use serde_json::Value;
@@ -199,4 +199,27 @@ fn hosts_that_ssh_reaches_weigh_two_revisions_that_were_built_once() {
     let document = answer.json();
     compare::check(&document, ["./app @HEAD~1", "./app @HEAD"], 2);
     assert_eq!(nodes(&document), ["m1", "m2"]);
+}
+
+#[test]
+fn an_interruption_ends_the_unit_of_a_host_and_no_process_that_has_the_id_of_an_earlier_one() {
+    let Some(hosts) = or_skip(Hosts::start()) else { return };
+    let place = Place::new();
+    hosts.configure(&place, "nodes = 1\nfolder = \"farm\"\n");
+    place.shell_script("long", "touch began; exec sleep 600");
+    let mut other = Command::new("sleep").arg("600").spawn().expect("it starts");
+    let mut command = place.command(["run", "--time-only", "-r", "1", "./long"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("scruple runs");
+    assert!(eventually(|| place.file("began").exists()));
+    let lines = std::fs::read_dir(place.file("farm/lines")).expect("a folder").flatten();
+    let line = lines.map(|entry| entry.path()).find(|path| path.is_dir()).expect("a command line");
+    let pids = ["m1", "m2"].map(|host| line.join("pids").join(host));
+    let idle = pids.iter().find(|file| !file.exists()).expect("one host is idle");
+    std::fs::write(idle, other.id().to_string()).expect("a file");
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    run.wait().expect("an end");
+    assert!(other.try_wait().expect("a state").is_none(), "a process of somebody else was ended");
+    other.kill().and_then(|()| other.wait()).expect("it ends");
+    place.assert_no_processes();
 }
