@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -143,7 +143,10 @@ fn remove_abandoned(parent: &Path) {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
             continue;
         }
-        if let Ok(lock) = File::open(entry.path().join(LOCK))
+        // Another user may have made a pipe with the name of the lock, and opening one may block for ever.
+        let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+        let lock = File::options().read(true).custom_flags(flags).open(entry.path().join(LOCK));
+        if let Ok(lock) = lock
             && lock.try_lock().is_ok()
         {
             let _ = fs::remove_dir_all(entry.path());
@@ -181,6 +184,17 @@ mod tests {
         drop(used);
         drop(other);
         assert_eq!(fs::read_dir(parent.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_lock_is_not_waited_for() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let folder = parent.path().join(format!("{PREFIX}1-0"));
+        fs::create_dir(&folder).expect("made");
+        let made = std::process::Command::new("mkfifo").arg(folder.join(LOCK)).status();
+        assert!(made.expect("mkfifo runs").success());
+        remove_abandoned(parent.path());
+        assert!(!folder.exists());
     }
 
     #[test]
