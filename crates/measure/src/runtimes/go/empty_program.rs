@@ -3,7 +3,7 @@
 
 use super::build::{Build, VARIABLES};
 use super::layout::Layout;
-use crate::user_folder::user_folder;
+use crate::user_folder::cache_folder;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -27,7 +27,10 @@ impl EmptyProgram {
         static KNOWN: LazyLock<Mutex<HashMap<Build, Result<PathBuf, String>>>> =
             LazyLock::new(Mutex::default);
         let mut known = KNOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let program = known.entry(build.clone()).or_insert_with(|| in_folder(build, &folder())).clone();
+        let program = known
+            .entry(build.clone())
+            .or_insert_with(|| in_folder(build, &cache_folder()?.join("go")))
+            .clone();
         EmptyProgram { build: build.clone(), program }
     }
 
@@ -35,12 +38,6 @@ impl EmptyProgram {
     pub(in crate::runtimes) fn is_missing(&self) -> bool {
         self.program.is_err()
     }
-}
-
-fn folder() -> PathBuf {
-    let usable = |folder: &PathBuf| fs::create_dir_all(folder.join("scruple/go")).is_ok();
-    let cache = user_folder("XDG_CACHE_HOME", ".cache").filter(usable);
-    cache.unwrap_or_else(std::env::temp_dir).join("scruple/go")
 }
 
 /// The empty program in this folder, which is built if it is missing or damaged. A process builds one at a time, always in
