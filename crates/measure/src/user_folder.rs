@@ -22,13 +22,14 @@ pub fn user_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
 /// Names the last folder that was tried and says why it cannot be used.
 pub fn cache_folder() -> Result<PathBuf, String> {
     let cache = user_folder("XDG_CACHE_HOME", ".cache").map(|cache| cache.join("scruple"));
+    // SAFETY: takes no argument and cannot fail.
+    let user = unsafe { libc::geteuid() };
     if let Some(cache) = cache
         && fs::create_dir_all(&cache).and_then(|()| may_write(&cache)).is_ok()
+        && cache.metadata().is_ok_and(|found| may_prepare(found.uid(), user))
     {
         return Ok(cache);
     }
-    // SAFETY: takes no argument and cannot fail.
-    let user = unsafe { libc::geteuid() };
     let folder = temporary_files().join(format!("scruple-cache-{user}"));
     match private_folder(&folder, user) {
         Ok(()) => Ok(folder),
@@ -40,6 +41,12 @@ pub fn cache_folder() -> Result<PathBuf, String> {
 pub(crate) fn temporary_files() -> PathBuf {
     let folder = std::env::temp_dir();
     if folder.is_absolute() { folder } else { "/tmp".into() }
+}
+
+/// Whether what is in a folder of this owner may be executed: if the cache is in a folder where every user may create any
+/// name, somebody else may have made the folder. Root may have been asked to use the cache of a user.
+fn may_prepare(owner: u32, user: u32) -> bool {
+    owner == user || owner == 0 || user == 0
 }
 
 /// Creates a folder that only this user can enter, or accepts an existing one if no other user can have put anything
@@ -85,11 +92,16 @@ impl TemporaryFolder {
     pub(crate) fn new(purpose: &str) -> Result<TemporaryFolder, String> {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = temporary_files().join(format!("scruple-{purpose}-{}-{number}", std::process::id()));
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| format!("cannot make the folder ‘{}’: {error}", path.display()))?;
-        Ok(TemporaryFolder(path))
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = temporary_files().join(format!("scruple-{purpose}-{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(TemporaryFolder(path)),
+                // A killed process with the same id has left it behind, or another user has made it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(format!("cannot make the folder ‘{}’: {error}", path.display())),
+            }
+        }
     }
 
     /// The path of the folder.
@@ -113,6 +125,22 @@ mod tests {
 
     fn why(folder: &Path, user: u32) -> String {
         private_folder(folder, user).map_or_else(|error| error.to_string(), |()| "accepted".to_owned())
+    }
+
+    #[test]
+    fn a_cache_of_another_user_is_not_used() {
+        let accepted = [(1000, 1000), (0, 1000), (1000, 0)].map(|(owner, user)| may_prepare(owner, user));
+        assert_eq!((accepted, may_prepare(1001, 1000)), ([true; 3], false));
+    }
+
+    #[test]
+    fn a_temporary_folder_that_exists_is_not_used() {
+        let left = |number| temporary_files().join(format!("scruple-left-{}-{number}", std::process::id()));
+        let left: Vec<PathBuf> = (0..64).map(left).collect();
+        left.iter().for_each(|path| fs::create_dir(path).expect("the name is free"));
+        let made = TemporaryFolder::new("left").map(|folder| left.iter().any(|path| path == folder.path()));
+        left.iter().for_each(|path| fs::remove_dir(path).expect("it is left alone"));
+        assert_eq!(made, Ok(false));
     }
 
     #[test]
