@@ -4,6 +4,10 @@
 //! difference is Student's over turns, with the smallest degrees of freedom that Welch's formula can give, and never
 //! narrower than the intervals of both shares make it. Where no request of a server failed, its turns do not vary, and
 //! those of the other one decide.
+//!
+//! A limit on ten times as many failures asks whether the arm's share less ten times the reference's is below 0, which is
+//! ten times as uncertain in the reference. So the range of the arm's share holds each multiple of the reference's that
+//! these intervals allow (Fieller 1954). It excludes the reference's share where the interval of the difference excludes 0.
 
 use super::{Pair, pooled};
 use crate::evidence::{Evidence, ReadingRange};
@@ -48,18 +52,37 @@ impl FailedShares {
         if n < FEWEST {
             return Evidence::undecided(Why::TooFew { have: n, need: FEWEST }, left, right);
         }
-        let of_turns = |turns: &[f64]| sd(turns).unwrap_or(0.0).powi(2) / turns.len() as f64;
-        let between = normal::student(level, n as f64 - 1.0) * (of_turns(left) + of_turns(right)).sqrt();
+        let student = normal::student(level, n as f64 - 1.0);
         let normal = |level: f64| normal::quantile(0.5 + level / 2.0);
-        let half = |share: &Pooled| (share.high.unwrap_or(1.0) - share.low) / 2.0;
-        let within = half(&self.reference).hypot(half(&self.arm)) * normal(level) / normal(self.level);
-        let half = between.max(within);
-        let (known, share) = (self.reference.value, self.arm.value);
+        let half = |share: &Pooled, turns: &[f64]| {
+            let within = (share.high.unwrap_or(1.0) - share.low) / 2.0 * normal(level) / normal(self.level);
+            within.max(student * sd(turns).unwrap_or(0.0) / (turns.len() as f64).sqrt())
+        };
+        let known = (self.reference.value, half(&self.reference, left));
+        let share = (self.arm.value, half(&self.arm, right));
+        let (low, high) = match known.0 > 0.0 {
+            true => multiples(known, share),
+            false => (share.0 - share.1, share.0 + share.1),
+        };
+        let (known, share) = (known.0, share.0);
         Evidence::Ranges {
             reference: ReadingRange { low: known, middle: known, high: known },
-            arm: ReadingRange { low: (share - half).max(0.0), middle: share, high: share + half },
+            arm: ReadingRange { low: low.max(0.0), middle: share, high },
             floor: 0.0,
             readings: n,
         }
     }
+}
+
+/// The smallest and the largest multiple of `known` that may be `share`, times `known`. Both are values with half of
+/// their intervals.
+fn multiples(known: (f64, f64), share: (f64, f64)) -> (f64, f64) {
+    let of_known = known.0.powi(2) - known.1.powi(2);
+    let of_share = share.0.powi(2) - share.1.powi(2);
+    let both = known.0 * share.0;
+    let sum = both + (both.powi(2) - of_known * of_share).max(0.0).sqrt();
+    // If the reference's interval reaches 0, any multiple may be the share.
+    let most = if of_known > 0.0 { sum / of_known } else { f64::INFINITY };
+    let least = if of_share > 0.0 { of_share / sum } else { 0.0 };
+    (least * known.0, most * known.0)
 }

@@ -104,6 +104,9 @@ fn check_relative(bound: &Bound, metric: &Metric, evidence: &Evidence) -> (Kept,
         (None, Some(difference)) => format!("+{} from nothing", unit::exact(difference, &metric.unit)),
         (None, None) => "from 0 to more than 0".to_owned(),
         (Some(effect), _) if low == high => unit::change(effect),
+        (Some(effect), _) if high == f64::INFINITY => {
+            format!("{}, and at least {}", unit::change(effect), unit::change(low))
+        }
         (Some(effect), _) => {
             format!("{} [{}, {}]", unit::change(effect), unit::change(low), unit::change(high))
         }

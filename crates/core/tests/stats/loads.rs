@@ -261,3 +261,20 @@ fn equal_shares_of_failures_are_seldom_called_different() {
     let wrong = wrong.count();
     assert!(wrong <= tries / 20 + 12, "{wrong} of {tries}");
 }
+
+#[test]
+fn a_limit_on_ten_times_the_failures_is_seldom_decided_where_they_are_ten_times_as_many() {
+    let mut pcg = Pcg::new(29);
+    let mut server = |name: &str, share: f64| {
+        let mut failed = || (0..200).filter(|_| pcg.unit() < share).count() as u64;
+        failing(name, &std::array::from_fn::<u64, 10, _>(|_| failed()))
+    };
+    let tries = 200;
+    let wrong = (0..tries).filter(|_| {
+        let (reference, arm) = (server("old", 0.01), server("new", 0.1));
+        let evidence = compared(&reference, &arm, true).remove(0).comparison.evidence;
+        !evidence.ratio_bounds().is_ok_and(|(low, high)| low <= 10.0 && 10.0 <= high)
+    });
+    let wrong = wrong.count();
+    assert!(wrong <= tries / 20 + 9, "{wrong} of {tries}");
+}
