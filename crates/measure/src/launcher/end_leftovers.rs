@@ -3,7 +3,7 @@
 use super::follow_processes::Follower;
 use super::kernel_accounts::{nanoseconds, scheduled};
 use crate::descendants::descendants;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -66,10 +66,15 @@ fn own_id() -> i32 {
     std::process::id() as i32
 }
 
-/// How long one of the processes of the tree has waited for a core, at most.
-fn longest_wait() -> Duration {
-    let waits = descendants(own_id()).into_iter().filter_map(|pid| Some(scheduled(pid)?.1));
-    Duration::from_nanos(waits.max().unwrap_or(0)).min(MOST_WAITING)
+/// How long each process of the tree has waited for a core in its life, in nanoseconds.
+fn waits() -> HashMap<i32, u64> {
+    descendants(own_id()).into_iter().filter_map(|pid| Some((pid, scheduled(pid)?.1))).collect()
+}
+
+/// How long one of the processes of the tree has waited for a core since they had waited so long, at most.
+fn longest_wait(before: &HashMap<i32, u64>) -> Duration {
+    let since = |(pid, now): (i32, u64)| now.saturating_sub(before.get(&pid).copied().unwrap_or(0));
+    Duration::from_nanos(waits().into_iter().map(since).max().unwrap_or(0)).min(MOST_WAITING)
 }
 
 /// Waits a short time for processes that outlived the program, then asks them to end, kills them after `grace`, and adds
@@ -85,6 +90,7 @@ pub(super) fn end_what_is_left(
     let mut left = LeftBehind { ended: 0, user: 0, system: 0 };
     let began = Instant::now();
     let mut ending = TreeEnding::default();
+    let mut before = None;
     let grace = if at_once { Duration::ZERO } else { grace };
     loop {
         // SAFETY: status and usage are plain data that the kernel fills in.
@@ -98,7 +104,8 @@ pub(super) fn end_what_is_left(
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             -1 => return left,
             0 => {
-                let late = || began.elapsed() >= LINGER && began.elapsed() >= LINGER + longest_wait();
+                let before = before.get_or_insert_with(waits);
+                let late = || began.elapsed() >= LINGER && began.elapsed() >= LINGER + longest_wait(before);
                 if at_once || left.ended > 0 || late() {
                     if left.ended == 0 {
                         left.ended = descendants(own_id()).len() as u32;
