@@ -59,9 +59,10 @@ fn unknown_commits(page: &HistoryReport<'_>) -> Vec<String> {
     });
     let mut sentences: Vec<String> = each.collect();
     if together {
-        let sets = unknown.iter().filter(found).map(|one| format!("#{} from one of {}", one.number, one.set));
+        let sets =
+            unknown.iter().filter(found).map(|one| format!("#{} comes from one of {}", one.number, one.set));
         sentences.push(format!(
-            "{}, as the others were not weighed: `{}` looks closer.",
+            "{}; not all of these were weighed: `{}` looks closer.",
             sets.collect::<Vec<_>>().join(", "),
             bisect(page)
         ));
@@ -183,8 +184,9 @@ mod tests {
         let mut page = HistoryReport::of(&made.history, &made.judgement);
         let set = page.events[5].set.clone();
         page.events[..3].iter_mut().for_each(|event| event.set = set.clone());
-        let expected = "#1 from one of 4 versions, #2 from one of 4 versions, #3 from one of 4 versions, #6 from one of 4 \
-                        versions, as the others were not weighed: `scruple history bisect` looks closer.";
+        let each = [1, 2, 3, 6].map(|number| format!("#{number} comes from one of 4 versions")).join(", ");
+        let expected =
+            format!("{each}; not all of these were weighed: `scruple history bisect` looks closer.");
         assert_eq!(sentences(&page)[0], expected);
     }
 
