@@ -4,6 +4,7 @@ use super::aliases::{self, NamesOfFile};
 use super::code_hashes::{content, decodes, digest, folded};
 use super::demangle::demangle;
 use super::fnv::Fnv;
+use super::folded_functions::RenamedFunctions;
 use super::initial_data::Data;
 use super::stripped_function::{StrippedFunction, ends};
 use crate::calltree::merged_profiles::Side;
@@ -21,8 +22,8 @@ use std::rc::Rc;
 pub struct Binaries {
     digests: RefCell<HashMap<String, Option<(u64, bool)>>>,
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
-    /// The symbols of functions that have another name in the second program, with that name.
-    pub(super) renamed: RefCell<HashSet<(String, String)>>,
+    /// The symbols of functions that have other names in the second program, with those names.
+    pub(super) renamed: RefCell<RenamedFunctions>,
 }
 
 /// One executed instruction of a function.

@@ -3,7 +3,10 @@
 use super::binary::{Binaries, Binary};
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
+
+/// The names that functions of the first program have in the second one, by their symbols in the first.
+pub(super) type RenamedFunctions = HashMap<String, BTreeSet<String>>;
 
 impl Binaries {
     /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
@@ -38,10 +41,10 @@ impl Binaries {
         let names = |(side, all): (&Side, &[usize])| -> Vec<String> {
             all.iter().filter_map(|one| side.functions[*one].name.clone()).collect()
         };
-        let later = names(b);
-        let pairs =
-            names(a).into_iter().flat_map(|name| later.iter().map(move |new| (name.clone(), new.clone())));
-        self.renamed.borrow_mut().extend(pairs);
+        let (later, mut renamed) = (names(b), self.renamed.borrow_mut());
+        for name in names(a) {
+            renamed.entry(name).or_default().extend(later.iter().cloned());
+        }
     }
 
     /// Whether an instruction of both sides refers to one function: some name of the function to which it refers on one
@@ -73,16 +76,11 @@ impl Binaries {
 impl Binary {
     /// The hashes of the instruction at an address with the other names of the function to which it refers, and with those
     /// that it has later.
-    pub(crate) fn by_aliases(
-        &self,
-        function: u64,
-        address: u64,
-        renamed: &HashSet<(String, String)>,
-    ) -> Vec<u32> {
+    pub(crate) fn by_aliases(&self, function: u64, address: u64, renamed: &RenamedFunctions) -> Vec<u32> {
         let target = self.mentioned(address);
         let names = target.and_then(|target| self.aliases.get(&target)).into_iter().flatten();
         let own = target.and_then(|target| self.symbols.get(&target));
-        let later = renamed.iter().filter(|(name, _)| Some(name) == own).map(|(_, later)| later);
+        let later = own.and_then(|name| renamed.get(name)).into_iter().flatten();
         names.chain(later).filter_map(|name| self.operation(function, address, false, Some(name))).collect()
     }
 }

@@ -2,9 +2,9 @@
 
 use super::binary::{Binaries, LONGEST};
 use super::code_hashes::MachineCode;
+use super::folded_functions::RenamedFunctions;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting::{self, SortedMap};
-use std::collections::HashSet;
 
 impl Binaries {
     /// The machine code of all executed functions, in a form that is stored with a profile.
@@ -45,7 +45,7 @@ impl Binaries {
                             file.instruction(begin, begin + place, false).map(|value| (*place, value)),
                         );
                     }
-                    let none = HashSet::new();
+                    let none = RenamedFunctions::new();
                     let by_aliases =
                         code.keys().map(|place: &u64| (*place, file.by_aliases(begin, begin + place, &none)));
                     let several = by_aliases.filter(|(_, hashes)| !hashes.is_empty());
