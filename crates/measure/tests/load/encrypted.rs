@@ -189,6 +189,8 @@ fn a_request_that_is_answered_by_an_alert_was_read() {
     let plan = Plan { connections: 1, max_requests: Some(10), ..small() };
     let result = load(&target(server.address, Trust::Anyone), &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.of(Failure::Tls)), (5, 5));
+    // Nor did the server close these connections after an answer.
+    assert!(!result.doubts.iter().any(|doubt| doubt.code == "server-closes"), "{:?}", result.doubts);
     assert_eq!((result.generator.requests, result.generator.reached), (10, 10));
 }
 
