@@ -201,10 +201,10 @@ pub(crate) fn answer(sought: &RateSearch) -> String {
         !at.is_empty() && at.iter().all(|point| point.broken.is_empty())
     };
     let rates: Vec<f64> = sought.found.tallies.iter().map(|tally| tally.rate).collect();
-    if !sought.found.tallies.iter().any(|tally| tally.good + tally.bad > 0) {
+    let found = &sought.found.found;
+    if found.late.is_none() && sought.found.tallies.iter().all(|tally| tally.good + tally.bad == 0) {
         return "Nothing was found: no measurement counts.".to_owned();
     }
-    let found = &sought.found.found;
     sentence(&sought.limits, found, &rates, found.high.is_some_and(fell_behind))
 }
 
@@ -289,12 +289,16 @@ mod tests {
             void: false,
             late: Some(0.157),
         };
-        let of = |found, ticked| {
+        let search = |found| {
             let lateness = Duration::from_millis(5);
             let found =
                 Capacity { found, tallies: Vec::new(), points: Vec::new(), interrupted: false, lateness };
-            remarks(&RateSearch { limits: "p99<20ms".to_owned(), found }, ticked).join("\n")
+            RateSearch { limits: "p99<20ms".to_owned(), found }
         };
+        let of = |found, ticked| remarks(&search(found), ticked).join("\n");
+        assert!(answer(&search(found)).contains("the machine was busy"));
+        let nothing = KneeInterval { late: None, ..found };
+        assert_eq!(answer(&search(nothing)), "Nothing was found: no measurement counts.");
         let text = of(found, false);
         assert!(
             text.contains("the generator was more than 5.00 ms late with 16 % of the requests"),
