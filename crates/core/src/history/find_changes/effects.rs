@@ -154,7 +154,7 @@ impl LevelDifference {
         let ((early, old), (late, new)) = (known(from)?, known(to)?);
         let levels = [judged.level(old, early), judged.level(new, late)];
         let drift = judged.steps.drift_at(late) - judged.steps.drift_at(early);
-        // The steps beside the two levels are not known less exactly than the whole.
+        // The whole is not known more exactly than the steps beside its two levels.
         let beside = judged.steps.cuts.iter().filter(|cut| cut.from == old || cut.to == new);
         let unit = |bound: f64| if judged.logarithmic { bound.ln() } else { bound };
         let widths =
