@@ -156,6 +156,24 @@ fn a_series_that_cannot_be_read_is_one_error_that_names_the_line() {
 }
 
 #[test]
+fn a_few_values_in_between_do_not_make_the_whole_range_uncertain() {
+    let place = Place::new();
+    let mut all = values([1.0, 1.5], 60, 64);
+    all.extend(values([1.2, 1.2], 0, 60));
+    let lines: String = all.iter().enumerate().map(|(i, value)| format!("c{i},{value}\n")).collect();
+    place.write("three.csv", format!("commit,value\n{lines}"));
+    assert_eq!(place.run(["store", "import", "three.csv"]).code, 0);
+    let page = place.run(["history", "report", "last", "--json"]).json();
+    let series = &page["series"][0];
+    let width = |of: &Value| {
+        let bound = |name: &str| of["interval"][name].as_f64().expect("an interval");
+        bound("high") / bound("low") - 1.0
+    };
+    let (whole, steps) = (width(&series["whole"]), series["changes"].as_array().expect("changes"));
+    assert!(steps.len() == 2 && steps.iter().all(|step| whole < 0.6 * width(step)), "{series:#}");
+}
+
+#[test]
 fn the_whole_range_is_not_known_better_than_its_only_step() {
     let place = Place::new();
     let lines = values([1.0, 2.0], 4, 7).into_iter().map(|value| format!("{value}\n")).enumerate();

@@ -154,14 +154,18 @@ impl LevelDifference {
         let ((early, old), (late, new)) = (known(from)?, known(to)?);
         let levels = [judged.level(old, early), judged.level(new, late)];
         let drift = judged.steps.drift_at(late) - judged.steps.drift_at(early);
-        // The whole is not known more exactly than the steps beside its two levels.
+        // The whole is not known more exactly than the steps beside its two levels, for the errors of their levels: that
+        // of a step to a level of few values in between is larger.
         let beside = judged.steps.cuts.iter().filter(|cut| cut.from == old || cut.to == new);
         let unit = |bound: f64| if judged.logarithmic { bound.ln() } else { bound };
-        let widths =
-            beside.filter_map(|cut| Some((unit(cut.interval?.high) - unit(cut.interval?.low)) / 2.0));
+        let error_of = |from: usize, to: usize| judged.steps.levels[from].1.hypot(judged.steps.levels[to].1);
+        let widths = beside.filter_map(|cut| {
+            let half = (unit(cut.interval?.high) - unit(cut.interval?.low)) / 2.0;
+            Some(half * error_of(old, new) / error_of(cut.from, cut.to)).filter(|width| width.is_finite())
+        });
         let widest = widths.fold(0.0, f64::max);
+        let error = (normal::student(LEVEL, FEW) * error_of(old, new)).max(widest);
         let (old, new) = (judged.steps.levels[old], judged.steps.levels[new]);
-        let error = (normal::student(LEVEL, FEW) * new.1.hypot(old.1)).max(widest);
         let drifts = judged.steps.drift.is_some();
         Some(LevelDifference { versions: [from, to], levels, steps: new.0 - old.0, drift, drifts, error })
     }
