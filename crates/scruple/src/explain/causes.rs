@@ -48,8 +48,11 @@ impl OtherCauses {
         };
         let mut causes = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
         files.retain(|_, file| !is_same(file));
+        // The later name of a renamed function has no function of its own.
         let is_other = |key: &&Key| {
-            files.contains_key(key.module.as_str()) && !START_AND_END.contains(&key.name.as_str())
+            files.contains_key(key.module.as_str())
+                && !START_AND_END.contains(&key.name.as_str())
+                && !(key.first.is_empty() && key.second.is_empty())
         };
         for key in matched.keys.iter().filter(is_other) {
             causes.unknown_callers |= key.trampoline;

@@ -1,6 +1,6 @@
 //! `scruple explain` on programs whose counts vary from launch to launch.
 
-use crate::explain::{build, explain, first, pair, with_rounds};
+use crate::explain::{build, explain, first, pair, source, with_rounds};
 use crate::programs::has_valgrind;
 use crate::support::{Place, at};
 
@@ -125,5 +125,22 @@ fn paths_and_environments_are_not_blamed_where_data_differ() {
     let text = place.run(["explain", "--no-time", "./old", "./new"]);
     assert_eq!(text.code, 0, "{}", text.exchange());
     let cause = "lengths cause, but data that the program starts with differ (rounds).";
+    assert!(text.unwrapped().contains(cause), "{}", text.exchange());
+}
+
+#[test]
+fn a_function_with_another_name_is_no_cause_where_the_input_differs() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    for (program, function) in [("one", "hash"), ("two", "digest")] {
+        let text = source(20, &format!("all += {function}(text, 5);"), function)
+            .replace("int main(void)", "int main(int count, char **words)")
+            .replace("i < 2000", "i < 1000 * count");
+        build(&place, program, &text);
+    }
+    let text = place.run(["explain", "--no-time", "./one", "./two more"]);
+    let cause = "No function’s code explains it, so the input or the state must differ";
     assert!(text.unwrapped().contains(cause), "{}", text.exchange());
 }
