@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::history::{History, find_changes};
+use scruple_core::plural::counted;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::share;
 use std::fmt::Write as _;
@@ -94,23 +95,35 @@ fn rows(found: &Findings) -> Vec<ExplainedRow> {
     found.shown_rows(explanation).take(ROWS).map(row).collect()
 }
 
-/// A change between two versions: their indices, its size as the logarithm of the ratio, and the metrics that changed.
+/// A change between two versions: their indices, its size as the logarithm of the ratio, the metrics that changed, and
+/// whether all of these are exact and below the margin.
 struct Changed {
     before: usize,
     at: usize,
     size: f64,
     metrics: Vec<String>,
+    minor: bool,
 }
 
-/// Explains every change of a history of commands, as text. If an explanation fails, the text contains the reason.
+/// Explains the changes of a history of commands that its tables show, as text. If an explanation fails, the text
+/// contains the reason.
 pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, Fault> {
     let mut out = String::new();
-    let changes = changes(history, of.subjects);
+    let (minor, changes): (Vec<_>, Vec<_>) =
+        changes(history, of.subjects).into_iter().partition(|(_, one)| one.minor);
+    let rest = match minor.len() {
+        0 => String::new(),
+        some => {
+            let (margin, some) = (share(history.run.terms.margin), counted(some, "exact change"));
+            format!("Not explained: {some} below the margin of {margin}; a smaller margin explains more.\n")
+        }
+    };
     if changes.is_empty() {
-        return Ok("\nNo change to explain.\n".to_owned());
+        return Ok(format!("\nNo change to explain.\n{rest}"));
     }
     let counter = calls::any_counter("explain anything")?;
     let all = changes.len();
+    let mut counted_before = None;
     for (subject, changed) in changes.into_iter().take(MOST) {
         let template = &of.subjects[subject];
         let (before, after) = (&history.versions[changed.before], &history.versions[changed.at]);
@@ -145,6 +158,10 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
                 }
                 // Notes say that builds are used again, which needs no words for those of this history.
                 found.notes.clear();
+                // What counted is said once.
+                let counted_by = found.counted_by.clone();
+                found.counted_by = found.counted_by.filter(|_| counted_by != counted_before);
+                counted_before = counted_by;
                 out.push_str(&terminal::text(&found, ROWS, output::width()));
                 if let Some(store) = of.store {
                     let pair = (before.commit.as_str(), after.commit.as_str());
@@ -157,6 +174,9 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
     }
     if all > MOST {
         let _ = writeln!(out, "\n{} smaller changes are not explained.", all - MOST);
+    }
+    if !rest.is_empty() {
+        let _ = write!(out, "\n{rest}");
     }
     Ok(out)
 }
@@ -176,7 +196,8 @@ fn changes(history: &History, subjects: &[SubjectTemplate]) -> Vec<(usize, Chang
         found.extend(series.changes.iter().map(|change| {
             let size = change.ratio.ln().abs();
             let metrics = vec![series.metric.clone()];
-            (subject, Changed { before: change.before, at: change.at, size, metrics })
+            let minor = series.exact && (change.ratio - 1.0).abs() < history.run.terms.margin;
+            (subject, Changed { before: change.before, at: change.at, size, metrics, minor })
         }));
     }
     one_for_each_version(found)
@@ -193,10 +214,12 @@ fn one_for_each_version(changes: Vec<(usize, Changed)>) -> Vec<(usize, Changed)>
             at: change.at,
             size: 0.0,
             metrics: Vec::new(),
+            minor: true,
         });
         one.before = one.before.max(before);
         one.size = one.size.max(change.size);
         one.metrics.extend(change.metrics);
+        one.minor &= change.minor;
     }
     let mut changes: Vec<(usize, Changed)> =
         found.into_iter().map(|((subject, _), changed)| (subject, changed)).collect();
@@ -211,7 +234,7 @@ mod tests {
     #[test]
     fn metrics_that_changed_at_one_version_are_explained_together() {
         let change = |subject: usize, before: usize, at: usize, size: f64, metric: &str| {
-            (subject, Changed { before, at, size, metrics: vec![metric.to_owned()] })
+            (subject, Changed { before, at, size, metrics: vec![metric.to_owned()], minor: false })
         };
         let found = one_for_each_version(vec![
             change(0, 1, 2, 1.1, "time.wall"),
@@ -223,5 +246,22 @@ mod tests {
             found.iter().map(|(of, one)| (*of, one.before, one.at, one.metrics.join(" "))).collect();
         let expected = [(0, 1, 2, "time.wall"), (1, 5, 7, "time.cpu"), (0, 5, 7, "time.wall memory.peak")];
         assert_eq!(found, expected.map(|(of, before, at, metrics)| (of, before, at, metrics.to_owned())));
+    }
+
+    #[test]
+    fn a_version_is_left_out_only_if_each_of_its_changes_is_below_the_margin() {
+        let change = |at: usize, metric: &str, minor: bool| {
+            (0, Changed { before: at - 1, at, size: 0.1, metrics: vec![metric.to_owned()], minor })
+        };
+        let found = one_for_each_version(vec![
+            change(1, "malloc.count", true),
+            change(1, "malloc.bytes", true),
+            change(2, "malloc.count", true),
+            change(2, "malloc.bytes", false),
+        ]);
+        assert_eq!(
+            found.iter().map(|(_, one)| (one.at, one.minor)).collect::<Vec<_>>(),
+            [(1, true), (2, false)]
+        );
     }
 }

@@ -421,6 +421,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     commit("first", &source(20, call, "hash"));
     commit("same", &source(20, call, "hash"));
     commit("twice", &source(20, &call.repeat(2), "hash"));
+    commit("hardly more", &source(20, &call.repeat(2), "hash").replace("100000", "102000"));
     let words = [
         "history",
         "--repo",
@@ -445,6 +446,7 @@ fn every_change_of_a_history_is_explained_where_that_is_asked_for() {
     assert!(!explained.contains("built earlier"), "{explained}");
     assert!(explained.contains("changed at app.c:") && explained.contains(" (‘"), "{}", answer.exchange());
     assert!(!answer.stdout.contains(" · ‘same’ · "), "{}", answer.exchange());
+    assert!(answer.stdout.contains("Not explained: 1 exact change below"), "{}", answer.exchange());
     // The explanation is stored with the versions, and every report of the history shows it.
     let report = ["history", "report", "--repo", "repo", "--export", "page.html", "--json"];
     let page = place.run(report);
