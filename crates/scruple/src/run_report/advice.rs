@@ -26,7 +26,11 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     }
     let more = comparison.more_blocks;
     let of_load = report.run.arms.iter().any(|arm| arm.course.is_some());
-    let (block, too_many) = if of_load { ("turn", TOO_MANY_TURNS) } else { ("block", TOO_MANY) };
+    let of_processes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Process, .. });
+    let (block, too_many) = match of_load {
+        true => ("turn", TOO_MANY_TURNS),
+        false => (if of_processes { "process" } else { "block" }, TOO_MANY),
+    };
     let is_predictable = more < too_many && more / MOST_PREDICTED <= comparison.evidence.readings();
     let over_nodes = matches!(comparison.evidence, Evidence::Interval { of: Replicate::Nodes { .. }, .. });
     if over_nodes || matches!(comparison.evidence.why(), Some(Why::FewNodes { .. })) {
@@ -42,8 +46,11 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
             _ => "; no reasonable number of readings would tell".to_owned(),
         };
     }
-    if let Some(Why::FewProcesses { need, .. }) = comparison.evidence.why() {
-        return format!("; --processes {need} may decide");
+    if let Some(Why::FewProcesses { have, need }) = comparison.evidence.why() {
+        // Of the processes of the run, only some may have readings that count.
+        let all = report.run.arms.iter().filter_map(|arm| Some(arm.sample(key)?.by_process().len())).max();
+        let asked = (all.unwrap_or(have) * need).div_ceil(have.max(1));
+        return format!("; --processes {} may decide", asked.max(need));
     }
     match more {
         0 => String::new(),
@@ -51,6 +58,9 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
         _ if of_load && least => String::new(),
         _ if is_predictable => {
             let option = match (report.of_cases(), report.side_by_side) {
+                (true, true) if of_processes => {
+                    format!("--processes {}", comparison.evidence.readings() + more)
+                }
                 (true, _) => "--processes asks for more".to_owned(),
                 (_, true) if of_load => turns_option(comparison.evidence.readings(), more),
                 (_, true) if few => super::few_readings::option(&report.run.argv).to_owned(),
@@ -60,7 +70,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
             let (about, tell) = if least { ("", "may tell") } else { ("about ", "would tell") };
             format!("; {about}{} more {} {tell} ({option})", grouped(more as f64), noun(more as u64, block))
         }
-        _ => format!("; no reasonable number of {block}s would tell"),
+        _ => format!("; no reasonable number of {} would tell", noun(2_u8, block)),
     }
 }
 

@@ -6,7 +6,7 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 `making` (ms for each input), `late_input` (only batches say that each iteration has its own input), `cold_iteration` (ns
 that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more), `cold_calls` (the same for so many iterations in a process),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
-`turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process),
+`turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process), `spreads` (the same, up to a fifth, and not those of the tare),
 `once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `stops` (seconds for which the process is stopped, once), `pause` (each so many iterations of a process,
 the collector takes so many ns), `refill` (each so many iterations of a process take so many ns more), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
@@ -143,6 +143,8 @@ def batch(cases, word):
         # The padding is another in each process, and the same for a seed.
         share = len(os.environ.get("SCRUPLE_PADDING", "")) / 4096
         one *= 1 + 400 * share**4 if kind == "c" else 1 + 10 * (1 - share)
+    if case.get("spreads") and kind == "c":
+        one *= 1 + len(os.environ.get("SCRUPLE_PADDING", "")) / 4096 / 5
     batches_of[index, kind] += 1
     is_cold = kind == "c" and batches_of[index, kind] <= (1e9 if is_late(case) else case.get("cold", 0))
     is_cold = is_cold or kind == "c" and iterations_of[index, "calls"] < case.get("cold_calls", 0)
@@ -218,7 +220,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "spreads", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

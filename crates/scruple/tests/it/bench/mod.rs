@@ -9,7 +9,7 @@ mod python;
 mod shared_core;
 
 use crate::fake::{bench, bench_freely, fake};
-use crate::support::{Place, at};
+use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
 const ONE: &str = r#"{"name":"zoo/ant","cost":5,"bytes":16,"tags":["small"]}"#;
@@ -188,6 +188,29 @@ fn two_builds_are_compared_case_by_case() {
     ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: 0.00 % to
     0.00 %, 6 processes).
     ");
+}
+
+#[test]
+fn advice_on_cases_counts_processes_and_asks_for_more_than_there_were() {
+    let against = |old: &str, new: &str| {
+        let place = Place::new();
+        let old: Vec<String> = fake(&place, &[old]).iter().map(|word| format!("'{word}'")).collect();
+        let options = ["--no-store", "--seed", "7", "--blocks", "12", "--processes", "6", "--against"];
+        bench_freely(&place, &[&options[..], &[&old.join(" ")]].concat(), &[new])
+    };
+    let asked = |answer: &Answer| -> u32 {
+        let words = answer.unwrapped();
+        let number = words.split("--processes ").nth(1).and_then(|rest| rest.split([' ', ')']).next());
+        number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{}", answer.exchange()))
+    };
+    let same = r#"{"name":"one","cost":100}"#;
+    let answer = against(same, r#"{"name":"one","cost":92,"spreads":true}"#);
+    assert!(answer.unwrapped().contains("more processes would tell"), "{}", answer.exchange());
+    assert!(asked(&answer) > 6, "{}", answer.exchange());
+    // The tare jumps as well, so that few of the processes have readings that count.
+    let answer = against(same, r#"{"name":"one","cost":100,"jumps":true}"#);
+    assert!(answer.unwrapped().contains("at least 3 are needed"), "{}", answer.exchange());
+    assert!(asked(&answer) > 6, "{}", answer.exchange());
 }
 
 #[test]
