@@ -22,7 +22,10 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
         _ => None,
     };
     let unknown = text_of(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
-    let expected = unknown.and_then(|option| former_names::expected(&named_verb(), option));
+    let expected = match text_of(ContextKind::InvalidSubcommand) {
+        Some(word) => former_names::expected(&named_verb(), word),
+        None => unknown.and_then(|option| former_names::expected(&named_verb(), option)),
+    };
     let of_others = unknown.and_then(option_of_others);
     let advice = match error.kind() {
         _ if expected.is_some() => expected.map(|option| format!("‘{option}’ does this here")),
@@ -47,9 +50,10 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
         _ if unknown.is_some_and(|word| !word.starts_with('-'))
             && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("-- <")) =>
         {
-            let two = "; ‘scruple check run A B’ gates one program against another";
-            let more = if named_verb() == "check" { two } else { "" };
-            Some(format!("the words of a command stand after ‘--’{more}"))
+            let more =
+                "‘--base BRANCH’ names a branch; ‘scruple check run A B’ gates one program against another; ";
+            let more = if named_verb() == "check" { more } else { "" };
+            Some(format!("{more}the words of a command stand after ‘--’"))
         }
         ErrorKind::InvalidSubcommand => {
             let first = std::env::args_os().nth(1);

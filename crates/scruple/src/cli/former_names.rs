@@ -39,8 +39,18 @@ const OPTIONS: [(&str, &str, &str); 22] = [
     ("check load", "--warm-up", "--warmup"),
 ];
 
-/// Words that users expect, since another verb or another tool has them: the command, the word, and the option.
-const EXPECTED: [(&str, &str, &str); 17] = [
+/// Words that users expect, since another verb or another tool has them: the command, the word, and the option. Words
+/// without a command stand for commands.
+const EXPECTED: [(&str, &str, &str); 26] = [
+    ("", "diff", "compare"),
+    ("", "gate", "check"),
+    ("", "version", "--version"),
+    ("run", "--iterations", "--runs"),
+    ("run", "--repeat", "--runs"),
+    ("run", "--threshold", "--margin"),
+    ("run", "--timeout", "--time-limit"),
+    ("bench", "--timeout", "--time-limit"),
+    ("report", "--html", "--export"),
     ("check", "--against", "--base"),
     ("check", "--baseline", "--base"),
     ("check", "--threshold", "--margin"),

@@ -111,7 +111,7 @@ impl Store {
             name: name.to_owned(),
             path: self.address.to_string(),
             advice: match Path::new(name).metadata() {
-                Ok(file) if name.contains('/') && file.is_file() => match file.permissions().mode() & 0o111 {
+                Ok(file) if file.is_file() => match file.permissions().mode() & 0o111 {
                     0 => "it is a file, which `scruple store import` reads if it holds results",
                     _ => "it is a program, and `scruple run` weighs programs",
                 }

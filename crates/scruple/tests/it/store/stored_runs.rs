@@ -135,6 +135,9 @@ fn a_name_that_fits_nothing_is_an_error() {
         assert_eq!(answer.code, 2, "‘{name}’: {}", answer.exchange());
         assert!(answer.stderr.contains("no stored run is called"), "‘{name}’: {}", answer.exchange());
     }
+    place.write("page.html", "");
+    let answer = show(&place, "page.html");
+    assert!(answer.stderr.contains("it is a file, which `scruple store import`"), "{}", answer.exchange());
 }
 
 #[test]
