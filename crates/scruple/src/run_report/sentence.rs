@@ -27,7 +27,7 @@ fn sentence(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String {
     let comparison = &judged.comparison;
     let (a, b) = (&arm.name, &judged.reference);
     let what = measure(&judged.metric);
-    let sure = certainty(judged);
+    let sure = certainty(report, judged);
     let margin = share(comparison.margin);
     let statement = match comparison.verdict {
         Verdict::Same if comparison.evidence.difference().is_some() => {
@@ -144,7 +144,7 @@ pub(crate) fn multiple(judged: &Judged) -> Option<(f64, &'static str)> {
     })
 }
 
-fn certainty(judged: &Judged) -> String {
+fn certainty(report: &Report<'_>, judged: &Judged) -> String {
     let comparison = &judged.comparison;
     let Some(interval) = comparison.interval() else { return String::new() };
     let (low, high) = match (in_times(judged), comparison.direction) {
@@ -162,6 +162,8 @@ fn certainty(judged: &Judged) -> String {
         Evidence::Interval { of: Replicate::Nodes { nodes, .. }, .. } => {
             format!("pairs on these {nodes} nodes")
         }
+        // Another tool launched one command after the other, not in blocks.
+        _ if report.run.provenance.tool.is_some() => "readings".to_owned(),
         _ => "blocks".to_owned(),
     };
     format!(" ({}: {low} to {high}, {} {of})", level_text(interval.level), comparison.evidence.readings())

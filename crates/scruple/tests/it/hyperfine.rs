@@ -210,3 +210,15 @@ fn readings_of_two_levels_do_not_foretell_how_many_more_would_tell() {
         shown.exchange()
     );
 }
+
+#[test]
+fn a_sentence_on_another_tools_results_counts_readings_and_not_blocks() {
+    let place = Place::new();
+    let times = |of: f64| (0..20).map(|at| of + f64::from(at) * 1e-6).collect::<Vec<f64>>();
+    let command = |name: &str, of: f64| serde_json::json!({ "command": name, "times": times(of) });
+    let results = [command("old", 0.01), command("new", 0.02)];
+    place.write("both.json", serde_json::json!({ "results": results }).to_string());
+    assert_eq!(place.run(["store", "import", "both.json"]).code, 0);
+    let shown = place.run(["show", "last"]);
+    assert!(shown.unwrapped().contains(" 20 readings)."), "{}", shown.exchange());
+}
