@@ -242,6 +242,7 @@ fn measure(
             ..Definition::default()
         },
         effort: effort.clone(),
+        margin: None,
         adaptive: None,
         retry: false,
         keep_going: true,

@@ -1,11 +1,9 @@
 //! The command line of histories.
 
 use crate::cli::shared_args::StoreArgs;
-use crate::cli::values;
 use crate::render::export::ExportArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};
-use scruple_core::default_margins;
 use std::path::PathBuf;
 
 /// The files that a history can be written to.
@@ -188,9 +186,11 @@ pub struct EffortArgs {
     /// In an adaptive history the builds are part of this time, and no version is begun that would exceed it.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
-    /// Treat differences within this margin as the same.
-    #[arg(long, value_name = "PERCENT", default_value_t = values::percent(default_margins::COMMANDS))]
-    pub margin: String,
+    /// Treat differences within this margin as the same (default: 2%)
+    ///
+    /// A history that is resumed keeps its margin unless another one is given.
+    #[arg(long, value_name = "PERCENT")]
+    pub margin: Option<String>,
     /// The seed of every random choice.
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,

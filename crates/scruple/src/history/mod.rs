@@ -52,6 +52,8 @@ pub struct HistoryRequest {
     pub of: Definition,
     /// How much to measure.
     pub effort: HistoryEffort,
+    /// The margin, if the user gave one. Otherwise that of a stored history remains.
+    pub margin: Option<f64>,
     /// Whether to weigh the ends first. By default the number of versions decides.
     pub adaptive: Option<bool>,
     /// Whether to build failed versions again.
@@ -131,6 +133,7 @@ pub fn take(
     let mut entries: HashMap<String, StoredVersion> = HashMap::new();
     if let Some(stored) = stored {
         run = stored.run;
+        run.terms.margin = request.margin.unwrap_or(run.terms.margin);
         let all = stored.entries.into_iter().chain(stored.unlisted);
         entries = all.map(|entry| (entry.version.commit.clone(), entry)).collect();
     }
@@ -209,7 +212,8 @@ fn begin_or_resume(
     };
     let changed = before.entries != history.entries
         || before.range != history.range
-        || before.request != history.request;
+        || before.request != history.request
+        || before.run.terms.margin != history.run.terms.margin;
     if changed {
         store.resume_history(history)?;
     }

@@ -14,6 +14,7 @@ use crate::versions::requested_subjects::{
     RequestedSubjects, check_work_size, files_left_behind, named, yardstick,
 };
 use crate::versions::{self, VersionSelection};
+use scruple_core::default_margins;
 use scruple_core::metric::{METRICS, Pass};
 use scruple_core::run::Terms;
 use std::path::Path;
@@ -27,7 +28,8 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fault> {
     page::check(&args.page)?;
     let effort = &args.effort;
-    let terms = Terms { margin: values::margin(&effort.margin)?, ..Terms::default() };
+    let margin = effort.margin.as_deref().map(values::margin).transpose()?;
+    let terms = Terms { margin: margin.unwrap_or(default_margins::COMMANDS), ..Terms::default() };
     let config = Config::find()?;
     let place = versions::place_of(args.build.repo.as_deref())?;
     let continued = aim != Aim::Selection && args.command.is_empty();
@@ -83,6 +85,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fau
             },
         },
         of,
+        margin,
         adaptive: (narrow || effort.adaptive).then_some(true).or(effort.all.then_some(false)),
         retry: args.retry,
         keep_going: args.keep_going,

@@ -40,6 +40,21 @@ fn counts_are_the_same_if_another_shell_continues_a_history() {
 }
 
 #[test]
+fn a_history_that_is_resumed_has_the_margin_that_is_given_or_else_its_own() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([100_000, 101_000]);
+    let minor = |more: &[&str]| {
+        let answer =
+            place.history(&[&["--rounds", "2", "--json", "--metrics", "malloc.bytes"], more].concat());
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.json()["events"][0]["minor"].as_bool()
+    };
+    assert_eq!(minor(&[]), Some(true));
+    assert_eq!(minor(&["--margin", "0.1%"]), Some(false));
+    assert_eq!(minor(&[]), Some(false));
+}
+
+#[test]
 fn here_is_the_folder_of_the_configuration_in_build_steps_too() {
     let place = Place::new();
     Repository::new(&place, "repo").commit_allocations([1]);
