@@ -80,6 +80,9 @@ pub enum TargetError {
          stands after ‘--’"
     )]
     NoServer(String),
+    /// The host is a number alone, which resolvers take for an address such as 0.0.31.144.
+    #[error("‘{0}’ is a number and no host: write ‘:{0}’ for a port of this machine")]
+    Number(String),
     /// The URL contains a name or a password of a user, which no request would contain.
     #[error(
         "the URL contains the name or the password of a user, which would not be sent: leave it out, and give the header \
@@ -133,6 +136,9 @@ impl Target {
         // A path, such as ./server, is no host.
         if host.trim_matches('.').is_empty() {
             return Err(TargetError::NoServer(text.to_owned()));
+        }
+        if host.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(TargetError::Number(host.to_owned()));
         }
         let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
         let addresses = (unbracketed, port)
@@ -203,5 +209,9 @@ mod tests {
         assert_eq!(Target::parse("localhost:99999"), Err(TargetError::Port("99999".into())));
         assert_eq!(Target::parse("unix:"), Err(TargetError::NoServer("unix:".into())));
         assert_eq!(Target::parse("http://ann:s3cret@localhost/"), Err(TargetError::Credentials));
+        assert_eq!(
+            Target::parse("8080").err().map(|error| error.to_string()),
+            Some("‘8080’ is a number and no host: write ‘:8080’ for a port of this machine".into())
+        );
     }
 }
