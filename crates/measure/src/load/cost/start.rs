@@ -397,7 +397,7 @@ mod tests {
                 .to_string()
         };
         assert!(start(&[]).contains("no server was named"));
-        assert!(start(&["/no/such/program"]).contains("cannot start"));
+        assert!(start(&["/no/such/program"]).contains("there is no file ‘/no/such/program’"));
         assert!(start(&["sh", "-c", "exit 3"]).contains("exited with code 3"));
         assert!(start(&["sleep", "10"]).contains("accepts no connection"));
     }
