@@ -239,16 +239,8 @@ fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
 fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let failures = &result.counts.failures;
     let answered = result.counts.answered + failures.of_answers();
-    // These failures may also end a connection.
-    let ending = [
-        Failure::Tls,
-        Failure::Reset,
-        Failure::ClosedEarly,
-        Failure::HalfResponse,
-        Failure::Garbage,
-        Failure::TimedOut,
-    ];
-    let ended: u64 = ending.iter().map(|class| failures.of(*class)).sum();
+    let ended: u64 =
+        failures.each().filter(|(class, _)| class.may_end_connection()).map(|(_, count)| count).sum();
     let closed = result.reconnects.saturating_sub(ended).min(answered);
     (plan.keep_alive && closed as f64 > CLOSED * answered as f64).then(|| {
         let [closed, answered] = [closed, answered].map(|count| grouped(count as f64));

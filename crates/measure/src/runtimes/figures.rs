@@ -4,6 +4,7 @@ use super::Runtime;
 use super::recognised_only::NO_COLLECTOR;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
+use scruple_core::sorting;
 use scruple_core::unit::Unit;
 
 /// How the figures of several processes are combined.
@@ -123,13 +124,7 @@ pub(super) fn live(key: &str, reports: &[RuntimeReport], nothing: &str) -> Readi
 }
 
 fn words_of(reports: &[RuntimeReport]) -> Vec<&'static str> {
-    let mut words: Vec<&'static str> = Vec::new();
-    for word in reports.iter().map(|process| process.runtime.word()) {
-        if !words.contains(&word) {
-            words.push(word);
-        }
-    }
-    words
+    sorting::each_once(reports.iter().map(|process| process.runtime.word()))
 }
 
 /// The runtimes whose names are in the source of an absent reading of [`LIVE`].

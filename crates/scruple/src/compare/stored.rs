@@ -7,6 +7,7 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
+use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 
 /// Two runs, and the arms that they have in common.
@@ -70,15 +71,8 @@ fn matched_arms<'a>(left: &'a Run, right: &'a Run) -> Result<Vec<(&'a Arm, &'a A
         (true, [one], [other]) => Ok(vec![(one, other)]),
         _ => {
             // A history has one arm of a subject for each version.
-            let names = |arms: &[&Arm]| {
-                let mut names: Vec<&str> = Vec::new();
-                for arm in arms {
-                    if !names.contains(&arm.name.as_str()) {
-                        names.push(&arm.name);
-                    }
-                }
-                list_names(names)
-            };
+            let names =
+                |arms: &[&Arm]| list_names(sorting::each_once(arms.iter().map(|arm| arm.name.as_str())));
             Err(Fault::usage(format!(
                 "the runs {} ({}) and {} ({}) have no arm of the same name: give arms names with -n when measuring",
                 left.id,

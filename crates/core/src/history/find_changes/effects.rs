@@ -6,6 +6,7 @@ use super::steps::LEVEL;
 use crate::history::{BreakEven, Graph, History, Series, VersionCosts, VersionEffect};
 use crate::metric::Pass;
 use crate::sample::Sample;
+use crate::sorting;
 use crate::stats::Interval;
 use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
@@ -208,12 +209,7 @@ pub(super) fn break_even(
     series: &[Series],
     root: impl Fn(usize) -> usize,
 ) -> Vec<BreakEven> {
-    let mut subjects: Vec<&str> = Vec::new();
-    for one in series {
-        if !subjects.contains(&one.subject.as_str()) {
-            subjects.push(&one.subject);
-        }
-    }
+    let subjects = sorting::each_once(series.iter().map(|one| one.subject.as_str()));
     // The cost of an iteration, or of a unit of work, cannot be compared with the cost of a build.
     let launched = |subject: &&&str| {
         let whole = |arm: &Arm| matches!(arm.subject, Subject::Command { .. }) && arm.name == **subject;

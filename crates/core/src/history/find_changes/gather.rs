@@ -67,16 +67,10 @@ impl SameArtefacts {
 
 /// Gathers every series that has a reading: subject by subject in the order of arms, metrics in the order of the table.
 pub(super) fn gather(history: &History, artefacts: &SameArtefacts) -> Vec<GatheredSeries> {
-    let mut subjects: Vec<&str> = Vec::new();
     let compared = comparable(&history.run);
     let arms: Vec<&Arm> = compared.iter().map(AsRef::as_ref).collect();
-    for arm in &arms {
-        if !subjects.contains(&arm.name.as_str()) {
-            subjects.push(&arm.name);
-        }
-    }
     let mut all = Vec::new();
-    for subject in subjects {
+    for subject in sorting::each_once(arms.iter().map(|arm| arm.name.as_str())) {
         let mut by_version: Vec<Option<&Arm>> = vec![None; history.versions.len()];
         for arm in arms.iter().filter(|arm| arm.name == subject) {
             // A failed version is never blamed for a change, not even for the cost of its build.

@@ -7,6 +7,7 @@ use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
+use scruple_core::sorting;
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::NoRuntimeFigures;
 use scruple_measure::load::cost::cost_row::CostRow;
@@ -65,12 +66,7 @@ fn each(servers: &[Vec<&CostRow>], key: &str) -> Vec<Option<f64>> {
 
 fn table(loads: &Loads) -> Option<Table> {
     let servers: Vec<Vec<&CostRow>> = loads.servers.iter().map(rows).collect();
-    let mut keys: Vec<&str> = Vec::new();
-    for row in servers.iter().flatten() {
-        if !keys.contains(&row.key.as_str()) {
-            keys.push(&row.key);
-        }
-    }
+    let keys = sorting::each_once(servers.iter().flatten().map(|row| row.key.as_str()));
     if keys.is_empty() {
         return None;
     }
