@@ -7,7 +7,7 @@ the tare), `stall` (ns that the first batch of 1000 iterations or more takes lon
 that the first iteration of a request takes longer), `cold` (so many batches in a process in which an iteration takes ten times as long, and allocates `cold_bytes` more), `cold_calls` (the same for so many iterations in a process),
 `late` (a file that each process looks for: the one that finds none makes it, and its case is cold to the end),
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process), `spreads` (the same, up to a fifth, and not those of the tare),
-`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `stops` (seconds for which the process is stopped, once), `pause` (each so many iterations of a process,
+`once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `resumes` (whether threads made no progress for long, but have gone on when it is read), `stops` (seconds for which the process is stopped, once), `pause` (each so many iterations of a process,
 the collector takes so many ns), `refill` (each so many iterations of a process take so many ns more), `drawn` (a file of lines, to which each process adds one: every
 other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
@@ -220,7 +220,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "spreads", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "spreads", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared", "resumes")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)
@@ -260,7 +260,9 @@ def answer(line, options, cases, out, asked):
         # The host looks at its own clock, too.
         claimed = sum(reply["time.wall"] for reply in block if isinstance(reply.get("time.wall"), int) and reply["time.wall"] < 10**11)
         time.sleep(max(0, claimed - (time.monotonic_ns() - began)) / 1e9)
-        return [{"block": block, "lost": 0}]
+        standing = [int(word.split(":")[0]) for word in words[1:] if cases[int(word.split(":")[0])].get("resumes")]
+        stalls = [{"stalled": index, "seconds": 2.0, "put": 0, "got": 0} for index in standing[:1] * 2]
+        return [*stalls, {"block": block, "lost": 0}]
     if words[0] == "once":
         case = cases[int(words[1])]
         wrong = case.get("does") == "wrong"
