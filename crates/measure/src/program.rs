@@ -31,11 +31,28 @@ pub enum NotFound {
     /// The file is not executable.
     #[error("‘{0}’ is not executable: `chmod +x` makes it so, or name its interpreter")]
     NotExecutable(String),
+    /// The name is a whole command line, whose first word is a program.
+    #[error("there is no program ‘{0}’: these are several words in one pair of quotes; leave the quotes out")]
+    Quoted(String),
 }
 
 impl Program {
     /// Finds a program as a shell would, but only once, before the measurement starts.
     pub fn find(name: &OsStr, folder: &Path) -> Result<Program, NotFound> {
+        let found = Program::find_by_name(name, folder);
+        let mut words = name.as_bytes().split(u8::is_ascii_whitespace);
+        let first = words.next().filter(|_| words.next().is_some());
+        match first {
+            Some(first)
+                if found.is_err() && Program::find_by_name(OsStr::from_bytes(first), folder).is_ok() =>
+            {
+                Err(NotFound::Quoted(name.to_string_lossy().into_owned()))
+            }
+            _ => found,
+        }
+    }
+
+    fn find_by_name(name: &OsStr, folder: &Path) -> Result<Program, NotFound> {
         let shown = name.to_string_lossy().into_owned();
         if name.as_bytes().contains(&b'/') {
             let path = folder.join(name);

@@ -106,7 +106,26 @@ pub fn sides(args: &LoadArgs) -> Result<Vec<TargetServer>, Fault> {
             )));
         }
     }
+    refuse_shared_addresses(&sides)?;
     Ok(sides)
+}
+
+/// Refuses commands that start two servers at one address: both run while they are loaded in turn.
+fn refuse_shared_addresses(sides: &[TargetServer]) -> Result<(), Fault> {
+    let started: Vec<&TargetServer> = sides.iter().filter(|side| side.command.is_some()).collect();
+    for (index, side) in started.iter().enumerate() {
+        for other in &started[..index] {
+            let addresses = &other.target.addresses;
+            if let Some(shared) = side.target.addresses.iter().find(|address| addresses.contains(address)) {
+                return Err(Fault::usage(format!(
+                    "the commands of ‘{}’ and ‘{}’ both start a server at {shared}: give each an address of its own, such \
+                     as another port",
+                    other.name, side.name
+                )));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds the requested yardstick after the servers. Its files are put into the folder.

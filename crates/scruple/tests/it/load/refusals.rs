@@ -27,7 +27,15 @@ fn a_duration_is_more_than_zero_and_has_a_known_unit() {
 fn a_program_that_does_not_exist_is_named_as_in_other_commands() {
     let of = |program: &str| refusal(&["unix:/nowhere/at/all.sock", "--", program]);
     assert_snapshot!(of("./nothing"), @"error: there is no server to load: there is no file ‘./nothing’");
+    assert_snapshot!(of("sleep 60"), @"error: there is no server to load: there is no program ‘sleep 60’: these are several words in one pair of quotes; leave the quotes out");
     assert_snapshot!(of("no-such-program"), @"error: there is no server to load: there is no program ‘no-such-program’ on the search path: check the spelling, or give its path");
+}
+
+#[test]
+fn commands_of_two_servers_have_two_addresses() {
+    let words =
+        ["http://127.0.0.1:1/", "--against", "old=http://127.0.0.1:1/ -- sleep 60", "--", "sleep", "60"];
+    assert_snapshot!(refusal(&words), @"error: the commands of ‘old’ and ‘new’ both start a server at 127.0.0.1:1: give each an address of its own, such as another port");
 }
 
 #[test]
