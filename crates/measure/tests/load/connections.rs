@@ -88,6 +88,18 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
 }
 
 #[test]
+fn no_connection_of_a_closed_loop_is_idle() {
+    let plan = Plan { connections: 1, max_requests: None, duration: Duration::from_millis(800), ..small() };
+    let result = load(&target(servers::answers(HELLO)), &plan).expect("a run");
+    // The generator sleeps for 50 ms at a time. A busy machine delays it as well, but by any other time.
+    let slept = result
+        .slowest
+        .iter()
+        .filter(|slow| (49_900..50_500).contains(&((slow.sent - slow.intended) / 1_000)));
+    assert!(slept.clone().count() < 2, "{:?}", slept.collect::<Vec<_>>());
+}
+
+#[test]
 fn connections_are_added_when_all_are_busy() {
     let slow = servers::serve(|mut stream| {
         while servers::request(&mut stream) {

@@ -221,7 +221,6 @@ impl Generator {
         for index in 0..self.connections.list.len() {
             self.ready(index, clock::now(), 0);
         }
-        self.send_gathered();
         loop {
             let now = self.send_due();
             self.live().publish_counts(&self.recorder);
@@ -271,12 +270,12 @@ impl Generator {
             if self.await_events(wait).is_err() {
                 return Ended::ServerGone;
             }
-            self.send_gathered();
         }
     }
 
-    /// Waits at most `wait` nanoseconds for events and handles them.
+    /// Waits at most `wait` nanoseconds for events and handles them. No connection of a closed loop is free meanwhile.
     fn await_events(&mut self, wait: u64) -> io::Result<()> {
+        self.send_gathered();
         // With a single request in flight the server sleeps between requests as well, and polling would last for a
         // whole answer.
         let polls = if self.in_flight > 1 { self.polling.polls() } else { 0 };
