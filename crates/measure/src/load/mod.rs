@@ -72,5 +72,5 @@ pub use shared::{Ended, LoadProgress};
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
-pub use thread_record::{LIVE_BOUNDS, SlowRequest};
+pub use thread_record::{LIVE_BOUNDS, LiveRecord, SlowRequest};
 pub use tls::client_tls;

@@ -1,15 +1,15 @@
 //! State that the threads of a run share.
 
-use super::failure::{Failure, Failures};
 use super::http1::Expect;
 use super::http2;
 use super::plan::Plan;
 use super::request::Request;
 use super::target::{Address, Protocol, Target};
-use super::thread_record::LIVE_BOUNDS;
+use super::thread_record::LiveRecord;
 use super::tls::TlsSetup;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a load ended. The order is that of severity: of several threads' endings the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -123,18 +123,21 @@ pub(crate) struct LiveFigures {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
-    /// The fields of [`LoadProgress`] with the same names; they are only written if the plan requests it.
-    pub(crate) response: [AtomicU64; LIVE_BOUNDS.len() + 1],
-    pub(crate) sum: AtomicU64,
-    pub(crate) failures: [AtomicU64; Failure::ALL.len()],
+    /// What observers see; it is only written if the plan requests it.
+    pub(crate) record: Mutex<LiveRecord>,
 }
 
 impl LiveFigures {
     fn clear(&self) {
-        let single = [&self.answered, &self.failed, &self.backlog, &self.p50, &self.p99, &self.sum];
-        for one in single.into_iter().chain(&self.response).chain(&self.failures) {
+        for one in [&self.answered, &self.failed, &self.unread, &self.backlog, &self.p50, &self.p99] {
             one.store(0, Ordering::Relaxed);
         }
+        *self.record() = LiveRecord::default();
+    }
+
+    /// What observers see.
+    pub(crate) fn record(&self) -> MutexGuard<'_, LiveRecord> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -156,14 +159,8 @@ pub struct LoadProgress {
     /// The recent 99th percentile of the response in nanoseconds, the largest of all threads; 0 before the first
     /// answer.
     pub p99: u64,
-    /// The number of responses since the start of the turn, by the first of [`LIVE_BOUNDS`] that they do not exceed,
-    /// then of those above the last bound. All are 0 unless the plan requests it with `live`.
-    pub response: [u64; LIVE_BOUNDS.len() + 1],
-    /// The sum of all responses since the start of the turn in nanoseconds; 0 unless the plan requests it with
-    /// `live`.
-    pub sum: u64,
-    /// Failed requests by class since the start of the turn; all 0 unless the plan requests it with `live`.
-    pub failures: Failures,
+    /// What became of the requests since the start of the turn; empty unless the plan requests it with `live`.
+    pub record: LiveRecord,
 }
 
 impl LoadProgress {
@@ -183,18 +180,10 @@ impl LoadProgress {
             backlog: sum(|l| &l.backlog),
             p50: most(|l| &l.p50),
             p99: most(|l| &l.p99),
-            response: std::array::from_fn(|place| {
-                live.iter().map(|l| l.response[place].load(Ordering::Relaxed)).sum()
+            record: live.iter().fold(LiveRecord::default(), |mut sum, live| {
+                sum.add(&live.record());
+                sum
             }),
-            sum: sum(|l| &l.sum),
-            failures: {
-                let mut failures = Failures::default();
-                for class in Failure::ALL {
-                    let of = |l: &LiveFigures| l.failures[class as usize].load(Ordering::Relaxed);
-                    failures.record(class, live.iter().map(of).sum());
-                }
-                failures
-            },
         }
     }
 }

@@ -156,12 +156,28 @@ impl KindRecord {
     }
 }
 
-/// Responses and failures since the start of a turn, for observers.
-#[derive(Default)]
-pub(crate) struct LiveRecord {
-    pub(crate) response: [u64; LIVE_BOUNDS.len() + 1],
-    pub(crate) sum: u64,
-    pub(crate) failures: Failures,
+/// What became of the requests since the start of a turn, for observers. The counts are of the same moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveRecord {
+    /// The number of good answers.
+    pub answered: u64,
+    /// Failed requests by class.
+    pub failures: Failures,
+    /// The number of responses by the first of [`LIVE_BOUNDS`] that they do not exceed, then of those above the last
+    /// bound.
+    pub response: [u64; LIVE_BOUNDS.len() + 1],
+    /// The sum of all responses in nanoseconds.
+    pub sum: u64,
+}
+
+impl LiveRecord {
+    /// Adds the requests of another thread or turn.
+    pub fn add(&mut self, more: &LiveRecord) {
+        self.answered += more.answered;
+        self.failures.add(&more.failures);
+        self.response.iter_mut().zip(more.response).for_each(|(sum, more)| *sum += more);
+        self.sum += more.sum;
+    }
 }
 
 /// The records of one turn.
@@ -282,6 +298,9 @@ impl Recorder {
         let record = &mut self.parts[usize::from(exchange.part)];
         record.answered += 1;
         self.totals.0 += 1;
+        if let Some(live) = &mut self.live {
+            live.answered += 1;
+        }
         record.bytes += bytes;
         let done = read.latest.max(exchange.sent);
         let (response, service) = (done.saturating_sub(exchange.intended), done - exchange.sent);

@@ -13,18 +13,19 @@ impl LiveFigures {
         self.unread.store(recorder.unread, Ordering::Relaxed);
     }
 
+    /// Publishes what observers see. The generator does not wait while they read it, unless this is the `last` time.
+    pub(super) fn publish_record(&self, recorder: &Recorder, last: bool) {
+        let Some(own) = &recorder.live else { return };
+        let shared = if last { Ok(self.record()) } else { self.record.try_lock() };
+        if let Ok(mut shared) = shared {
+            shared.clone_from(own);
+        }
+    }
+
     /// Publishes the number of waiting requests, and the figures of the current part, or of the one before it while the
     /// current one has no answers.
     pub(super) fn publish(&self, recorder: &Recorder, part: u16, backlog: usize) {
         self.backlog.store(backlog as u64, Ordering::Relaxed);
-        if let Some(own) = &recorder.live {
-            let stored = self.response.iter().zip(own.response);
-            stored.for_each(|(shared, own)| shared.store(own, Ordering::Relaxed));
-            self.sum.store(own.sum, Ordering::Relaxed);
-            own.failures
-                .each()
-                .for_each(|(class, count)| self.failures[class as usize].store(count, Ordering::Relaxed));
-        }
         let mut latest_first =
             recorder.parts[..=usize::from(part)].iter().rev().map(|part| part.response.latencies());
         if let Some(latest) = latest_first.find(|responses| !responses.each().is_empty()) {

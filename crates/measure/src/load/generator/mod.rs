@@ -255,6 +255,7 @@ impl Generator {
             if now >= publish_at {
                 publish_at = now + PUBLISHED;
                 self.arrivals.adjust();
+                self.live().publish_record(&self.recorder, false);
                 self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
             }
             self.retry(now);
@@ -471,6 +472,7 @@ impl Generator {
             sink.flush();
         }
         self.live().publish_counts(&self.recorder);
+        self.live().publish_record(&self.recorder, true);
         self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
         self.queue.clear();
         self.time.finish();

@@ -5,7 +5,7 @@ mod otlp;
 mod prometheus;
 
 use crate::fault::Fault;
-use scruple_measure::load::{Failures, LIVE_BOUNDS, LoadProgress};
+use scruple_measure::load::{LiveRecord, LoadProgress};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::PathBuf;
@@ -35,51 +35,27 @@ enum Destination {
 pub(super) struct ServerFigures {
     pub(super) server: String,
     /// The counts of earlier turns.
-    before: LiveCounts,
-    /// The counts of the current turn.
-    now: LiveCounts,
+    before: LiveRecord,
+    /// The counts of the current turn, and how long it has lasted, in seconds.
+    now: LiveRecord,
+    elapsed: f64,
     pub(super) backlog: u64,
-}
-
-/// Counts that never decrease.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LiveCounts {
-    pub(super) answered: u64,
-    pub(super) failures: Failures,
-    /// The number of responses in each bucket of the histogram. The last bucket is for those beyond all bounds.
-    pub(super) response: [u64; LIVE_BOUNDS.len() + 1],
-    /// The sum of the response times, in nanoseconds.
-    pub(super) sum: u64,
-}
-
-impl LiveCounts {
-    fn add(mut self, more: &LiveCounts) -> LiveCounts {
-        self.answered += more.answered;
-        self.failures.add(&more.failures);
-        self.response.iter_mut().zip(more.response).for_each(|(sum, more)| *sum += more);
-        self.sum += more.sum;
-        self
-    }
 }
 
 impl ServerFigures {
     /// Returns the counts since the load started.
-    pub(super) fn counts(&self) -> LiveCounts {
-        self.before.clone().add(&self.now)
+    pub(super) fn counts(&self) -> LiveRecord {
+        let mut sum = self.before.clone();
+        sum.add(&self.now);
+        sum
     }
 
     fn update(&mut self, seen: &LoadProgress) {
-        let now = LiveCounts {
-            answered: seen.answered,
-            failures: seen.failures.clone(),
-            response: seen.response,
-            sum: seen.sum,
-        };
-        // A decrease means that a new turn began, because each turn counts from zero.
-        if now.answered + now.failures.total() < self.now.answered + self.now.failures.total() {
+        // Each turn counts from zero.
+        if seen.elapsed < self.elapsed {
             self.before = self.counts();
         }
-        self.now = now;
+        (self.now, self.elapsed) = (seen.record.clone(), seen.elapsed);
         self.backlog = seen.backlog;
     }
 }
@@ -303,10 +279,14 @@ mod tests {
     #[test]
     fn counts_go_on_from_turn_to_turn() {
         let mut figures = ServerFigures::default();
-        let seen = |answered: u64| LoadProgress { answered, sum: answered * 10, ..LoadProgress::default() };
-        for answered in [5, 9, 2, 4] {
-            figures.update(&seen(answered));
+        let seen = |elapsed: f64, answered: u64| {
+            let record = LiveRecord { answered, sum: answered * 10, ..LiveRecord::default() };
+            LoadProgress { elapsed, record, ..LoadProgress::default() }
+        };
+        // The second turn has more answers at once than the first had in all.
+        for (elapsed, answered) in [(0.5, 5), (1.0, 9), (0.25, 12), (0.5, 14)] {
+            figures.update(&seen(elapsed, answered));
         }
-        assert_eq!((figures.counts().answered, figures.counts().sum), (13, 130));
+        assert_eq!((figures.counts().answered, figures.counts().sum), (23, 230));
     }
 }

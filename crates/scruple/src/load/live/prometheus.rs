@@ -55,9 +55,10 @@ mod tests {
 
     #[test]
     fn buckets_add_up_and_names_cannot_break_out() {
-        let mut seen = LoadProgress { answered: 3, backlog: 7, sum: 2_500_000, ..LoadProgress::default() };
-        (seen.response[0], seen.response[LIVE_BOUNDS.len()]) = (2, 1);
-        seen.failures.record(Failure::TimedOut, 4);
+        let mut seen = LoadProgress { backlog: 7, ..LoadProgress::default() };
+        (seen.record.answered, seen.record.sum) = (3, 2_500_000);
+        (seen.record.response[0], seen.record.response[LIVE_BOUNDS.len()]) = (2, 1);
+        seen.record.failures.record(Failure::TimedOut, 4);
         let mut figures = ServerFigures { server: "a\"}\n1 \\".to_owned(), ..ServerFigures::default() };
         figures.update(&seen);
         let text = text(&[figures]);

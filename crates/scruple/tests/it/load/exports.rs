@@ -97,7 +97,9 @@ fn prometheus_finds_all_requests_in_a_file_and_at_an_address() {
     asking.join().expect("it asked");
     let text = asked.lock().expect("not poisoned").clone();
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
-    assert!(value(&text, "scruple_load_requests_total").is_some_and(|count| count <= 250), "{text}");
+    let answered = value(&text, "scruple_load_requests_total");
+    assert!(answered.is_some_and(|count| count <= 250), "{text}");
+    assert_eq!(value(&text, "scruple_load_response_seconds_count"), answered, "{text}");
 }
 
 #[test]
