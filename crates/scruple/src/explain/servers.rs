@@ -59,6 +59,8 @@ impl SingleConnection {
 /// Counts a server over equal batches of requests on one connection.
 pub fn trees(command: &ServerCommand, url: &str, means: &Means<'_>) -> Result<Vec<Side>, Fault> {
     let loader = SingleConnection::of(url)?;
+    // Under Valgrind, its own message would be shown.
+    command.program().map_err(|error| Fault::usage(format!("there is no server to load: {error}")))?;
     let counter = means.counter.ok_or_else(|| Fault::internal("nothing counts"))?;
     let amount = (means.requests, SERVED);
     let mut load = |count: u64| loader.load(count);

@@ -117,6 +117,16 @@ impl ServerCommand {
         ServerCommand { argv, env: Vec::new(), folder: None }
     }
 
+    /// The program, as the command names it.
+    ///
+    /// # Errors
+    /// The command is empty, or the program does not exist.
+    pub fn program(&self) -> Result<&OsString, ServerError> {
+        let program = self.argv.first().ok_or(ServerError::NoCommand)?;
+        Program::find(program, self.folder.as_deref().unwrap_or(Path::new(".")))?;
+        Ok(program)
+    }
+
     /// Starts the server, and waits until it accepts connections at one of the target's addresses.
     ///
     /// # Errors
@@ -196,8 +206,7 @@ impl ServerCommand {
         interrupted: &AtomicBool,
         stderr: Stdio,
     ) -> Result<StartedServer, ServerError> {
-        let program = self.argv.first().ok_or(ServerError::NoCommand)?;
-        Program::find(program, self.folder.as_deref().unwrap_or(Path::new(".")))?;
+        let program = self.program()?;
         let address = target.addresses.first().map(Address::to_string).unwrap_or_default();
         if target.addresses.iter().any(accepts) {
             return Err(ServerError::Occupied(address));

@@ -108,6 +108,9 @@ fn two_servers_are_explained_by_what_they_execute_for_requests() {
     let more = difference(&answer);
     let each = more / (20.0 * 2000.0);
     assert!((3.0..=8.0).contains(&each), "{each} of {}", answer.exchange());
+    let missing = place.run(["explain", "--url", &url, "./nope", "/bin/true"]);
+    assert_eq!(missing.code, 2, "{}", missing.exchange());
+    assert!(missing.stderr.contains("there is no file ‘./nope’"), "{}", missing.exchange());
     let silent = place.run(["explain", "--url", &url, "/bin/true", "/bin/true"]);
     assert_eq!(silent.code, 4, "{}", silent.exchange());
 }
