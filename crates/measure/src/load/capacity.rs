@@ -252,6 +252,8 @@ mod tests {
             idle_failures: Failures::default(),
             connect: Latencies::default(),
             reconnects: 0,
+            closings: 0,
+            repeated: 0,
             connections: ConnectionOutcomes::default(),
             parts,
             warm_up: 0,

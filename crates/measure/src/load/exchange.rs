@@ -14,6 +14,8 @@ pub(crate) struct Exchange {
     pub(crate) carried: u64,
     /// The index of the user who sent it, or [`NOBODY`].
     pub(crate) user: u32,
+    /// How often it was sent before to a server that said that it did not process it.
+    pub(crate) repeats: u8,
 }
 
 /// The value of `user` for requests that belong to no session.

@@ -60,19 +60,6 @@ impl Failure {
         matches!(self, Failure::Refused | Failure::Unconnected | Failure::Tls | Failure::Unsent)
     }
 
-    /// Whether the connection of the request may have ended with it.
-    pub(crate) fn may_end_connection(self) -> bool {
-        matches!(
-            self,
-            Failure::Tls
-                | Failure::Reset
-                | Failure::ClosedEarly
-                | Failure::HalfResponse
-                | Failure::Garbage
-                | Failure::TimedOut
-        )
-    }
-
     /// The name of the class in JSON and thresholds.
     pub fn name(self) -> &'static str {
         match self {

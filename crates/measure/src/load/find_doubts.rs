@@ -41,6 +41,7 @@ pub(crate) fn doubts(plan: &Plan, result: &LoadResult) -> Vec<Doubt> {
     doubts.extend(few_requests(result.times.response.count()));
     doubts.extend(delayed_acknowledgements(result));
     doubts.extend(closing(plan, result));
+    doubts.extend(repeated(result));
     doubts.extend(few_connections(plan, result));
     doubts.extend(failed_connections(result));
     doubts
@@ -237,11 +238,9 @@ fn delayed_acknowledgements(result: &LoadResult) -> Option<Doubt> {
 
 /// The doubt about a server that closes connections after answers, so that the next request waits for a new one.
 fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
-    let failures = &result.counts.failures;
-    let answered = result.counts.answered + failures.of_answers();
-    let ended: u64 =
-        failures.each().filter(|(class, _)| class.may_end_connection()).map(|(_, count)| count).sum();
-    let closed = result.reconnects.saturating_sub(ended).min(answered);
+    let counts = result.parts.iter().map(|part| &part.counts);
+    let answered: u64 = counts.map(|counts| counts.answered + counts.failures.of_answers()).sum();
+    let closed = result.closings.min(answered);
     (plan.keep_alive && closed as f64 > CLOSED * answered as f64).then(|| {
         let [closed, answered] = [closed, answered].map(|count| grouped(count as f64));
         let took = result.connect.quantile(0.5).map_or(String::new(), |median| {
@@ -251,6 +250,18 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
             "the server closed the connection after {closed} of {answered} answers: later responses wait for a new one{took}"
         );
         Doubt::new("server-closes", false, text)
+    })
+}
+
+/// The doubt about requests that the server did not process at first.
+fn repeated(result: &LoadResult) -> Option<Doubt> {
+    (result.repeated > 0).then(|| {
+        let text = format!(
+            "the server said of {} that it did not process them (GOAWAY or REFUSED_STREAM): they were sent again, and \
+             their times contain both attempts",
+            plural::grouped(result.repeated, "request")
+        );
+        Doubt::new("sent-again", false, text)
     })
 }
 

@@ -65,6 +65,8 @@ pub(crate) fn merge(
         idle_failures: Failures::default(),
         connect: Latencies::default(),
         reconnects: recorders.iter().map(|recorder| recorder.reconnects).sum(),
+        closings: recorders.iter().map(|recorder| recorder.closings).sum(),
+        repeated: recorders.iter().map(|recorder| recorder.repeated).sum(),
         connections: ConnectionOutcomes::default(),
         warm_up: cut,
         stalls,

@@ -201,6 +201,10 @@ pub(crate) struct Recorder {
     pub(crate) stall_detector: StallDetector,
     pub(crate) connect: LatencyCounts,
     pub(crate) reconnects: u64,
+    /// How often the server closed a connection after an answer.
+    pub(crate) closings: u64,
+    /// How often a request was sent again, because the server said that it did not process it.
+    pub(crate) repeated: u64,
     /// When the last measured request was answered or given up.
     pub(crate) last_done: u64,
     /// Failures to connect while no request waited for the connection.
@@ -263,6 +267,8 @@ impl Recorder {
             slowest: BinaryHeap::with_capacity(SLOWEST + 1),
             connect: LatencyCounts::new(),
             reconnects: 0,
+            closings: 0,
+            repeated: 0,
             last_done: 0,
             idle_failures: Failures::default(),
         }
@@ -406,8 +412,16 @@ mod tests {
     #[test]
     fn giving_up_counts_as_slow_and_failing_at_once_does_not_count_as_fast() {
         let mut recorder = Recorder::with(1, 4, true);
-        let exchange =
-            Exchange { request: 0, part: 1, intended: 1_000, sent: 2_000, late: 0, carried: 0, user: NOBODY };
+        let exchange = Exchange {
+            request: 0,
+            part: 1,
+            intended: 1_000,
+            sent: 2_000,
+            late: 0,
+            carried: 0,
+            user: NOBODY,
+            repeats: 0,
+        };
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut, None);
         recorder.failed(&exchange, 3_000, Failure::Reset, None);
         let slice = &recorder.parts[1];
@@ -437,6 +451,7 @@ mod tests {
             late: 0,
             carried: 0,
             user: NOBODY,
+            repeats: 0,
         };
         let mut waiting = Vec::new();
         for due in (0..3_000).step_by(10).map(|ms| ms * MS) {
@@ -458,8 +473,16 @@ mod tests {
     fn the_slowest_are_kept() {
         let mut recorder = Recorder::with(1, 4, false);
         for i in 0..5_000_u64 {
-            let exchange =
-                Exchange { request: 0, part: 1, intended: 10, sent: 10, late: 0, carried: 0, user: NOBODY };
+            let exchange = Exchange {
+                request: 0,
+                part: 1,
+                intended: 10,
+                sent: 10,
+                late: 0,
+                carried: 0,
+                user: NOBODY,
+                repeats: 0,
+            };
             recorder.answered(&exchange, Arrival::at(10 + (i * 7919) % 5_000), Some(1), 1);
         }
         let fastest = recorder.slowest.iter().map(|Reverse(slow)| slow.response).min();

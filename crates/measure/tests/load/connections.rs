@@ -43,6 +43,9 @@ fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
     let crossed = result.counts.failures.of(Failure::ClosedEarly) + result.counts.failures.of(Failure::Reset);
     assert!(crossed > 0 && crossed == result.counts.failures.total(), "{:?}", result.counts.failures);
     assert_eq!((result.generator.requests, result.generator.reached), (100, READ.load(Ordering::Relaxed)));
+    assert_eq!(result.closings, result.reconnects, "it closes every connection after an answer");
+    let why = result.counts.failures.describe(Failure::ClosedEarly);
+    assert!(crossed == result.counts.failures.of(Failure::Reset) || why.contains("answered before"), "{why}");
 
     // Closing before the first answer is what the server does with the request.
     let none = servers::serve(|mut stream| {

@@ -3,7 +3,9 @@
 use super::encrypted::{Encrypted, encrypted};
 use super::servers::{self, HELLO};
 use super::{impatient, load, small, target};
-use scruple_measure::load::{AnswerCheck, Arrivals, Failure, LoadError, Pace, Plan, Protocol, Target, Trust};
+use scruple_measure::load::{
+    AnswerCheck, Arrivals, Failure, LoadError, LoadResult, Pace, Plan, Protocol, Target, Trust,
+};
 use std::future::Future;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -207,25 +209,68 @@ fn faults_have_their_classes_here_too() {
     assert_eq!(result.counts.answered, 100);
 }
 
+/// SETTINGS, and GOAWAY with stream 0 as the last one that is processed.
+const GOES: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+/// Answers the first requests of a connection with these bytes.
+fn goes_away(mut stream: TcpStream, bytes: &[u8]) {
+    // The preface has 58 bytes.
+    let mut seen = 0;
+    while seen <= 58 {
+        match stream.read(&mut [0; 4096]) {
+            Ok(0) | Err(_) => return,
+            Ok(more) => seen += more,
+        }
+    }
+    let _ = stream.write_all(bytes);
+    let _ = io::copy(&mut stream, &mut io::sink());
+}
+
+#[test]
+fn requests_that_the_server_says_it_did_not_process_are_sent_again() {
+    let said = |result: &LoadResult| result.doubts.iter().any(|doubt| doubt.code == "sent-again");
+    for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Constant }] {
+        let plan = Plan { connections: 2, streams: 4, pace, ..small() };
+        let refuses = server(|number| if number < 5 { ServerAnswer::Refuse } else { ServerAnswer::Hello });
+        let result = load(&refuses, &plan).expect("a run");
+        assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0), "{pace:?}");
+        assert_eq!((result.generator.reached, result.repeated, said(&result)), (100, 5, true));
+
+        let (connections, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        let goes_once = servers::serve(move |stream| match connections.fetch_add(1, Ordering::Relaxed) {
+            // The first connection only tries the address.
+            0 | 1 => goes_away(stream, GOES),
+            _ => {
+                stream.set_nonblocking(true).expect("fcntl");
+                talk(stream, |_| ServerAnswer::Hello, &requests);
+            }
+        });
+        let result = load(&speaking_http2(goes_once), &plan).expect("a run");
+        assert_eq!((result.counts.answered, result.counts.failures.total()), (100, 0), "{pace:?}");
+        assert_eq!((result.counts.due, result.times.response.count()), (100, 100));
+        assert_eq!((result.generator.reached, result.closings, said(&result)), (100, 1, true));
+        assert!((1..=4).contains(&result.repeated), "{}", result.repeated);
+    }
+}
+
 #[test]
 fn requests_that_the_server_says_it_did_not_process_do_not_count_for_costs() {
     let plan = Plan { connections: 2, streams: 4, ..small() };
-    let refuses = server(|number| if number % 2 == 0 { ServerAnswer::Refuse } else { ServerAnswer::Hello });
-    let result = load(&refuses, &plan).expect("a run");
-    assert_eq!((result.counts.answered, result.generator.reached), (50, 50));
+    let result = load(&server(|_| ServerAnswer::Refuse), &plan).expect("a run");
+    assert_eq!((result.generator.requests, result.generator.reached, result.repeated), (100, 0, 1000));
     let why = result.counts.failures.describe(Failure::Reset);
     assert!(why.ends_with(": REFUSED_STREAM"), "{why}");
 
-    // SETTINGS, and GOAWAY with stream 0 as the last one that is processed.
-    const GOES: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    let goes = servers::serve(|mut stream| {
-        let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(GOES));
-        let _ = io::copy(&mut stream, &mut io::sink());
-    });
+    let goes = servers::serve(|stream| goes_away(stream, GOES));
     let result = load(&speaking_http2(goes), &impatient()).expect("a run");
     let refused = result.counts.failures.of(Failure::ClosedEarly);
     assert!(refused > 0 && refused == result.counts.due, "{:?}", result.counts.failures);
     assert_eq!((result.generator.requests, result.generator.reached), (refused, 0));
+    let calm = servers::serve(|stream| goes_away(stream, &[&GOES[..25], &[11]].concat()));
+    let result = load(&speaking_http2(calm), &impatient()).expect("a run");
+    let why = result.counts.failures.describe(Failure::ClosedEarly);
+    assert!(why.ends_with(": ENHANCE_YOUR_CALM"), "{why}");
+    assert_eq!((result.repeated, result.generator.reached), (0, 0));
 
     // A connection ends after the head of one of two answers.
     const HALF: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x01\x01\x04\0\0\0\x03\x88";

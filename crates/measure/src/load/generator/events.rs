@@ -13,6 +13,9 @@ use super::super::tls::Tls;
 use super::{DueRequest, Generator, LONGEST_SLEEP};
 use std::io;
 
+/// How often a request is sent again to a server that says that it did not process it.
+const REPEATS: u8 = 10;
+
 impl Generator {
     /// Waits for events and handles them. Returns their number.
     pub(super) fn turn_once(&mut self, wait: u64) -> io::Result<usize> {
@@ -146,27 +149,37 @@ impl Generator {
         let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
         self.end_streams(index, &mut done, self.reading);
         self.memory.done = done;
+        while !self.queue.repeated.is_empty()
+            && let Some(idle) = self.queue.take_idle(&mut self.connections.list)
+        {
+            self.ready(idle, clock::now(), 0);
+        }
         if let Err(class) = received {
             return self.fail(index, class);
         }
         let once = !self.plan.keep_alive;
         if self.connections.list[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
-            self.reconnect(index);
+            self.reopen(index);
         } else {
             self.ready(index, clock::now(), self.reading.late());
         }
     }
 
-    /// Records requests of HTTP/2 that are done.
+    /// Records requests of HTTP/2 that are done. Those that the server says it did not process are sent again, at most
+    /// [`REPEATS`] times.
     fn end_streams(&mut self, index: usize, done: &mut Vec<FinishedRequest>, read: Arrival) {
         let now = read.now;
         let part = self.time.part_now(now);
-        for FinishedRequest { exchange, status, outcome, cause, unread, kept: (head, body) } in done.drain(..)
-        {
+        for FinishedRequest { exchange, status, outcome, cause, unread, repeatable, kept } in done.drain(..) {
             self.in_flight -= 1;
-            self.recorder.unread += u64::from(unread);
             let connection = &mut self.connections.list[index];
             connection.freed = Some(now);
+            if repeatable && exchange.repeats < REPEATS {
+                self.recorder.repeated += 1;
+                self.queue.repeated.push_back(Exchange { repeats: exchange.repeats + 1, ..exchange });
+                continue;
+            }
+            self.recorder.unread += u64::from(unread);
             connection.outcomes.0 += u64::from(outcome.is_ok());
             connection.outcomes.1 += u64::from(outcome == Err(Failure::TimedOut));
             match status {
@@ -177,7 +190,8 @@ impl Generator {
                 }
                 _ => {
                     let length = outcome.unwrap_or(0);
-                    let answer = KeptAnswer { status, length, head: AnswerHead::Http2(&head), body: &body };
+                    let answer =
+                        KeptAnswer { status, length, head: AnswerHead::Http2(&kept.0), body: &kept.1 };
                     self.answered(&exchange, read, part, answer, outcome.map(|_| ()));
                 }
             }
@@ -229,10 +243,10 @@ impl Generator {
         }
         if connection.http2.is_some() {
             let busy = connection.exchanges().next().is_some();
-            return if busy { self.fail(index, Failure::ClosedEarly) } else { self.reconnect(index) };
+            return if busy { self.fail(index, Failure::ClosedEarly) } else { self.reopen(index) };
         }
         match (connection.exchange, connection.reader.end()) {
-            (None, _) => self.reconnect(index),
+            (None, _) => self.reopen(index),
             (Some(_), AtEnd::Nothing) => self.fail(index, Failure::ClosedEarly),
             (Some(_), AtEnd::Half) => self.fail(index, Failure::HalfResponse),
             (Some(_), AtEnd::Complete(head)) => self.finish(index, head),
@@ -262,7 +276,7 @@ impl Generator {
         if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
             self.ready(index, now, read.late());
         } else {
-            self.reconnect(index);
+            self.reopen(index);
         }
     }
 
@@ -274,13 +288,16 @@ impl Generator {
             return self.unconnected(index, class);
         }
         let now = clock::now();
-        let cause = connection.cause.take();
+        let mut cause = connection.cause.take();
         let lost: Vec<(Exchange, Failure)> = connection
             .exchanges()
             .map(|exchange| (exchange, connection.class_of(&exchange, class)))
             .collect();
         if connection.may_have_crossed(class) {
             self.recorder.unread += lost.len() as u64;
+            self.recorder.closings += 1;
+            let why = "the server closed a connection on which it had answered before";
+            cause = cause.or_else(|| Some(Failed::Cause(class, why.into())));
         }
         if class == Failure::TimedOut {
             connection.outcomes.1 += lost.len() as u64;
@@ -295,6 +312,12 @@ impl Generator {
         if lost.is_empty() && class == Failure::Garbage {
             self.recorder.idle_failures.count(class, cause.as_ref());
         }
+        self.reconnect(index);
+    }
+
+    /// Opens a connection again that the server closes after an answer, or that carries only one request.
+    fn reopen(&mut self, index: usize) {
+        self.recorder.closings += 1;
         self.reconnect(index);
     }
 
@@ -322,6 +345,10 @@ impl Generator {
         let freed = self.connections.list[index].freed.replace(now);
         if !self.time.is_under_way() {
             return;
+        }
+        if let Some(exchange) = self.queue.repeated.pop_front() {
+            self.recorder.unread += 1;
+            return self.failed_with(&exchange, now, class, None, cause.as_ref());
         }
         let due = if self.schedule.is_some() {
             self.queue.pop().map(|due| (due, self.time.part(due.at)))

@@ -62,7 +62,7 @@ impl DueRequest {
     /// Returns the exchange in which this request is sent at `now`. It carries its own lateness only.
     fn exchange(&self, request: u32, part: u16, now: u64) -> Exchange {
         let DueRequest { at, user, late } = *self;
-        Exchange { request, part, intended: at, sent: now, late, carried: late, user }
+        Exchange { request, part, intended: at, sent: now, late, carried: late, user, repeats: 0 }
     }
 }
 
@@ -207,7 +207,7 @@ impl Generator {
     pub(crate) fn run(&mut self, start: u64) -> Ended {
         self.set_clock(start);
         self.recorder.idle_failures = Default::default();
-        self.recorder.reconnects = 0;
+        (self.recorder.reconnects, self.recorder.closings) = (0, 0);
         let polls = self.plan.polls_before_sending(self.shared.cores);
         let timeout = self.plan.timeout.as_nanos() as u64;
         let sweep_every = (timeout / 10).clamp(1_000_000, 100_000_000);
@@ -408,6 +408,11 @@ impl Generator {
         if !self.time.is_under_way() {
             return;
         }
+        while self.connections.list[index].is_free()
+            && let Some(exchange) = self.queue.repeated.pop_front()
+        {
+            self.send(index, exchange, now);
+        }
         while self.connections.list[index].is_free() && self.schedule.is_some() {
             let Some(mut due) = self.queue.pop() else { break };
             due.late = (due.late + late).min(now.saturating_sub(due.at));
@@ -461,6 +466,11 @@ impl Generator {
                 self.recorder.failed(exchange, now, Failure::TimedOut, None);
                 self.record_request(exchange, now, None, Err(Failure::TimedOut));
             }
+        }
+        while let Some(exchange) = self.queue.repeated.pop_front().filter(|_| ended != Ended::Interrupted) {
+            self.recorder.unread += 1;
+            self.recorder.failed(&exchange, now, Failure::TimedOut, None);
+            self.record_request(&exchange, now, None, Err(Failure::TimedOut));
         }
         while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
             let (request, part) = (self.request_of(due), self.time.part(due.at));

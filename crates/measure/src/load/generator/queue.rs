@@ -1,6 +1,7 @@
 //! The queues of one thread: requests that wait for a connection, and connections that wait for a request.
 
 use super::super::connection::Connection;
+use super::super::exchange::Exchange;
 use super::DueRequest;
 use std::collections::VecDeque;
 
@@ -8,6 +9,8 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     /// Requests that wait for a connection.
     requests: VecDeque<DueRequest>,
+    /// Requests that the server says it did not process. They are sent again before all others.
+    pub(super) repeated: VecDeque<Exchange>,
     /// The largest number of requests that waited at one time.
     pub(super) most: u64,
     /// Idle connections, the longest idle one first.
@@ -30,7 +33,7 @@ impl Queue {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.is_empty() && self.repeated.is_empty()
     }
 
     /// Appends a request that waits for a connection.
@@ -52,6 +55,7 @@ impl Queue {
     /// Removes all waiting requests.
     pub(super) fn clear(&mut self) {
         self.requests.clear();
+        self.repeated.clear();
     }
 
     /// Removes an idle connection that can take a request; `None` if other requests wait or no connection is free.

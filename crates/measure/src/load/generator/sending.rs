@@ -36,14 +36,29 @@ impl Generator {
     pub(super) fn start(&mut self, index: usize, due: DueRequest, now: u64, part: u16) {
         // Lateness is absorbed once nothing is in flight.
         self.carried = if self.in_flight == 0 { due.late } else { self.carried.max(due.late) };
-        self.in_flight += 1;
-        if due.user != NOBODY {
-            return self.start_of_user(index, due, now, part);
+        let request = self.request_of(due);
+        let mut exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
+        match self.users.as_ref().and_then(|users| users.sent_before(due.user)) {
+            Some(sent) => exchange.sent = sent,
+            None => self.recorder.sent(&exchange),
         }
-        let request = self.choice.next(&self.shared.cumulated);
-        let exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
-        self.recorder.sent(&exchange);
-        let sent = self.send_prepared(index, exchange);
+        self.send(index, exchange, now);
+    }
+
+    /// Sends the request of an exchange. That of a user may differ from the plan's.
+    pub(super) fn send(&mut self, index: usize, exchange: Exchange, now: u64) {
+        self.in_flight += 1;
+        let base = &self.plan.requests[exchange.request as usize];
+        let composed = match &mut self.users {
+            Some(users) if exchange.user != NOBODY => {
+                users.composed(exchange.user, base, self.shared.tls.is_some())
+            }
+            _ => None,
+        };
+        let sent = match composed {
+            None => self.send_prepared(index, exchange),
+            Some(request) => self.send_composed(index, &request, exchange),
+        };
         self.sent(index, exchange, now, sent);
     }
 
@@ -79,23 +94,6 @@ impl Generator {
             Some(users) if due.user != NOBODY => users.request(due.user),
             _ => self.choice.next(&self.shared.cumulated),
         }
-    }
-
-    /// Sends a user's request, which may differ from the plan's.
-    fn start_of_user(&mut self, index: usize, due: DueRequest, now: u64, part: u16) {
-        let Some(users) = &mut self.users else { return };
-        let request = users.request(due.user);
-        let mut exchange = Exchange { carried: self.carried, ..due.exchange(request, part, now) };
-        match users.sent_before(due.user) {
-            Some(sent) => exchange.sent = sent,
-            None => self.recorder.sent(&exchange),
-        }
-        let base = &self.plan.requests[request as usize];
-        let sent = match users.composed(due.user, base, self.shared.tls.is_some()) {
-            None => self.send_prepared(index, exchange),
-            Some(request) => self.send_composed(index, &request, exchange),
-        };
-        self.sent(index, exchange, now, sent);
     }
 
     fn send_composed(&mut self, index: usize, request: &Request, exchange: Exchange) -> Result<(), Failure> {

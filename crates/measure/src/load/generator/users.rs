@@ -49,7 +49,7 @@ struct User {
     cookies: Cookies,
     /// The path of the last request, to which cookies of its answer apply.
     path: String,
-    /// The redirect of the last answer, if it is to be followed.
+    /// The redirect that the user follows: that of the last answer.
     redirect: Option<Redirect>,
     redirects: u32,
 }
@@ -185,7 +185,7 @@ impl Users {
 
     /// The time at which the request was sent that a redirect continues; `None` if there is no redirect.
     pub(super) fn sent_before(&self, index: u32) -> Option<u64> {
-        self.users[index as usize].redirect.as_ref().map(|redirect| redirect.sent)
+        self.users.get(index as usize)?.redirect.as_ref().map(|redirect| redirect.sent)
     }
 
     /// The request as this user sends it; `None` if it does not differ from the plan's.
@@ -193,12 +193,13 @@ impl Users {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[index as usize];
         let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
-        let redirect = user.redirect.take();
+        let redirect = user.redirect.as_ref();
         let filled = step.template.as_ref().map(|template| template.filled(base, &user.values));
         let filled = match (redirect, filled) {
             (None, filled) => filled,
             (Some(redirect), filled) => {
-                let mut request = Request { path: redirect.path, ..filled.unwrap_or_else(|| base.clone()) };
+                let mut request =
+                    Request { path: redirect.path.clone(), ..filled.unwrap_or_else(|| base.clone()) };
                 if redirect.get {
                     request.method = if request.method == "HEAD" { "HEAD" } else { "GET" }.to_owned();
                     request.body.clear();
@@ -245,7 +246,7 @@ impl Users {
             user.redirect = Some(Redirect { path, get, sent: exchange.sent });
             return None;
         }
-        user.redirects = 0;
+        (user.redirects, user.redirect) = (0, None);
         let step = &scenario.sessions[user.session as usize].steps[user.step as usize];
         if outcome.is_ok() {
             for capture in &step.captures {

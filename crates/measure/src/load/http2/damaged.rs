@@ -23,6 +23,7 @@ fn damaged_answers_are_survived_in_portions_of_any_size() {
                     late: 0,
                     carried: 0,
                     user: NOBODY,
+                    repeats: 0,
                 };
                 connection.start(encoded, exchange).expect("it is free");
             }

@@ -26,6 +26,7 @@ pub(super) const MAX_FRAME_SIZE: u16 = 5;
 /// The error code that is sent for requests that are given up.
 pub(super) const CANCEL: u32 = 8;
 pub(super) const REFUSED_STREAM: u32 = 7;
+pub(super) const NO_ERROR: u32 = 0;
 
 /// The names of the error codes (RFC 9113, section 7).
 pub(super) const ERRORS: [&str; 14] = [

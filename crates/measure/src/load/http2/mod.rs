@@ -66,6 +66,8 @@ pub(crate) struct FinishedRequest {
     pub(crate) cause: Option<&'static str>,
     /// Whether the server says that it did not process the request.
     pub(crate) unread: bool,
+    /// Whether the request may be sent again: the server did not process it, and found no fault with it.
+    pub(crate) repeatable: bool,
     /// The head and the content, if they are kept.
     pub(crate) kept: (Fields, Vec<u8>),
 }
@@ -386,12 +388,13 @@ impl Http2 {
 
     /// Handles GOAWAY: the server serves no stream after the one that it names.
     fn goes_away(&mut self, frame: Frame<'_>, done: &mut Vec<FinishedRequest>) -> Option<()> {
-        let last = frame::number(frame.content.get(..8)?) & LAST;
+        let (last, code) = frame.content.get(..8)?.split_at(4);
+        let (last, code) = (frame::number(last) & LAST, frame::number(code));
         self.closing = true;
         let (served, refused) = std::mem::take(&mut self.streams).into_iter().partition(|s| s.id <= last);
         self.streams = served;
         let refused: Vec<Stream> = refused;
-        done.extend(refused.into_iter().map(Stream::refused));
+        done.extend(refused.into_iter().map(|stream| stream.refused(code)));
         Some(())
     }
 

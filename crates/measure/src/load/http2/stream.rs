@@ -125,14 +125,18 @@ impl Stream {
     pub(super) fn reset(self, code: u32) -> FinishedRequest {
         let cause = frame::ERRORS.get(code as usize).copied();
         let unread = code == frame::REFUSED_STREAM && self.status == 0;
-        FinishedRequest { cause, unread, ..self.failed(Failure::Reset) }
+        FinishedRequest { cause, unread, repeatable: unread, ..self.failed(Failure::Reset) }
     }
 
-    /// The exchange after the server has said that it does not process this stream.
-    pub(super) fn refused(self) -> FinishedRequest {
+    /// The exchange after the server has said that it goes away for this reason, and does not process this stream.
+    pub(super) fn refused(self, code: u32) -> FinishedRequest {
         let (class, unread) = (self.at_end(), self.status == 0);
-        let cause = Some("the server goes away (GOAWAY) and did not process them");
-        FinishedRequest { cause, unread, ..self.failed(class) }
+        let regular = code == frame::NO_ERROR;
+        let cause = match regular {
+            true => Some("the server goes away (GOAWAY) and did not process them"),
+            false => frame::ERRORS.get(code as usize).copied(),
+        };
+        FinishedRequest { cause, unread, repeatable: unread && regular, ..self.failed(class) }
     }
 
     /// The finished exchange. An answer that is shorter or longer than the length that it states counts as garbage.
@@ -150,6 +154,7 @@ impl Stream {
             outcome,
             cause: None,
             unread: false,
+            repeatable: false,
             kept: (self.fields, self.kept),
         }
     }

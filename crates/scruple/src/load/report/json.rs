@@ -79,6 +79,8 @@ struct RequestsView<'a> {
     backlog: u64,
     reconnects: u64,
     #[serde(skip_serializing_if = "is_zero")]
+    repeated: u64,
+    #[serde(skip_serializing_if = "is_zero")]
     unfinished_sessions: u64,
 }
 
@@ -345,6 +347,7 @@ fn requests(pool: &Pool) -> RequestsView<'_> {
         bytes: pool.counts.bytes,
         backlog: pool.counts.backlog,
         reconnects: pool.reconnects,
+        repeated: pool.repeated,
         unfinished_sessions: pool.unfinished,
     }
 }

@@ -33,6 +33,8 @@ pub struct Pool {
     pub connect: Latencies,
     /// The number of connections that were opened again.
     pub reconnects: u64,
+    /// The number of times that a request was sent again.
+    pub repeated: u64,
     /// The number of connections that the server handles at a time, where a turn showed it.
     pub connections_at_a_time: Option<u32>,
     /// The course of the load, in nanoseconds of measured time.
@@ -162,6 +164,7 @@ impl Pool {
         self.span += load.span;
         self.counts.add(&load.counts);
         self.reconnects += load.reconnects;
+        self.repeated += load.repeated;
         self.unfinished += load.unfinished;
         self.connections_at_a_time =
             [self.connections_at_a_time, load.connections_at_a_time()].into_iter().flatten().min();

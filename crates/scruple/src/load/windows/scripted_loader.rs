@@ -163,6 +163,8 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
         idle_failures: Failures::default(),
         connect: Latencies::default(),
         reconnects: 0,
+        closings: 0,
+        repeated: 0,
         connections: ConnectionOutcomes::default(),
         parts: vec![part],
         warm_up: 0,
