@@ -1,7 +1,7 @@
 //! When connections are closed, made again and added.
 
 use scruple_measure::load::{Arrivals, Failure, LoadResult, Pace, Plan};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -53,6 +53,19 @@ fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
     });
     let result = load(&target(none), &small()).expect("a run");
     assert_eq!((result.generator.requests, result.generator.reached), (100, 100));
+}
+
+#[test]
+fn an_answer_that_comes_before_the_whole_request_was_read_is_seen() {
+    let hasty = servers::serve(|mut stream| {
+        // Closing with unread bytes sends a reset after the answer.
+        let _ = stream.read(&mut [0; 512]);
+        let _ = stream.write_all(b"HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    });
+    let mut plan = small();
+    plan.requests[0].body = vec![b'x'; 3_000_000];
+    let result = load(&target(hasty), &plan).expect("a run");
+    assert_eq!(result.counts.failures.of(Failure::BadStatus), 100, "{:?}", result.counts.failures);
 }
 
 #[test]

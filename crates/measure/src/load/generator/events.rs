@@ -32,14 +32,15 @@ impl Generator {
             let current = |generator: &Generator| {
                 generator.connections.list.get(index).is_some_and(|c| c.token(index) == event.token)
             };
-            if event.writable && current(self) {
-                self.on_writable(index);
-            }
+            // A server may answer and close before it has read the whole request. The answer is then still there.
             if event.readable
                 && current(self)
                 && self.connections.list[index].link != ConnectionState::Connecting
             {
                 self.on_readable(index);
+            }
+            if event.writable && current(self) {
+                self.on_writable(index);
             }
         }
     }
@@ -47,8 +48,12 @@ impl Generator {
     fn on_writable(&mut self, index: usize) {
         let connection = &mut self.connections.list[index];
         if connection.link != ConnectionState::Connecting {
+            let generation = connection.generation;
             if let Err(class) = connection.send_more(index, &self.connections.poller) {
-                self.fail(index, class);
+                self.on_readable(index);
+                if self.connections.list[index].generation == generation {
+                    self.fail(index, class);
+                }
             }
             return;
         }
@@ -273,10 +278,12 @@ impl Generator {
         connection.freed = Some(now);
         connection.heard = true;
         connection.outcomes.0 += 1;
-        if head.keep_alive && self.plan.keep_alive && connection.all_sent() {
+        if !(head.keep_alive && self.plan.keep_alive) {
+            self.reopen(index);
+        } else if connection.all_sent() {
             self.ready(index, now, read.late());
         } else {
-            self.reopen(index);
+            self.reconnect(index);
         }
     }
 
