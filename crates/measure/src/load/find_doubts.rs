@@ -244,10 +244,10 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     (plan.keep_alive && closed as f64 > CLOSED * answered as f64).then(|| {
         let [closed, answered] = [closed, answered].map(|count| grouped(count as f64));
         let took = result.connect.quantile(0.5).map_or(String::new(), |median| {
-            format!(" and contain its time, {} at the median", time(median as f64))
+            format!(", which takes {} at the median", time(median as f64))
         });
         let text = format!(
-            "the server closed the connection after {closed} of {answered} answers: later responses wait for a new one{took}"
+            "the server closed the connection after {closed} of {answered} answers: later responses may wait for a new one{took}"
         );
         Doubt::new("server-closes", false, text)
     })
