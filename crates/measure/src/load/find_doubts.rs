@@ -192,7 +192,7 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         Ended::Aborted => return None,
         Ended::Planned => {
             let failures = &result.counts.failures;
-            let foreign = [Failure::ClosedEarly, Failure::HalfResponse, Failure::Garbage];
+            let foreign = [Failure::ClosedEarly, Failure::Garbage];
             let not_http = failures.total() > 0
                 && foreign.map(|class| failures.of(class)).iter().sum::<u64>() == failures.total()
                 && failures.causes().keys().all(|(_, cause)| FOREIGN.contains(&cause.as_str()));

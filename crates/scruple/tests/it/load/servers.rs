@@ -109,7 +109,7 @@ fn each_fault_of_a_server_has_its_class() {
         let answer = load(&place, &format!("http://{address}/"), &["-n", "20", "-c", "2"]);
         assert_eq!((answer.code, failed(&answer, class)), (4, 20), "{class}: {}", answer.exchange());
         assert!(answer.stderr.contains("20 of 20 requests"), "{}", answer.stderr);
-        let foreign = matches!(class, "garbage" | "half-response" | "closed-early");
+        let foreign = matches!(class, "garbage" | "closed-early");
         assert_eq!(answer.stdout.contains("does this server speak another protocol"), foreign, "{class}");
     }
 }
