@@ -408,10 +408,8 @@ impl Generator {
         if !self.time.is_under_way() {
             return;
         }
-        while self.connections.list[index].is_free()
-            && let Some(exchange) = self.queue.repeated.pop_front()
-        {
-            self.send(index, exchange, now);
+        if !self.queue.repeated.is_empty() {
+            self.send_repeated(index, now);
         }
         while self.connections.list[index].is_free() && self.schedule.is_some() {
             let Some(mut due) = self.queue.pop() else { break };

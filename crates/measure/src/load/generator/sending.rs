@@ -24,13 +24,29 @@ impl Generator {
                 self.time.count(part);
                 self.start(index, DueRequest { at: intended, user: NOBODY, late: 0 }, now, part);
             }
-            if std::mem::take(&mut self.connections.list[index].gathers)
-                && let Err(class) = self.connections.list[index].send_frames(index, &self.connections.poller)
-            {
-                self.fail(index, class);
-            }
+            self.send_held_back(index);
         }
         self.queue.give_back(gathered);
+    }
+
+    /// Sends the requests again, together, that the server did not process, as many as the connection can take.
+    pub(super) fn send_repeated(&mut self, index: usize, now: u64) {
+        self.connections.list[index].gathers = true;
+        while self.connections.list[index].is_free()
+            && let Some(exchange) = self.queue.repeated.pop_front()
+        {
+            self.send(index, exchange, now);
+        }
+        self.send_held_back(index);
+    }
+
+    /// Sends the frames that were held back.
+    fn send_held_back(&mut self, index: usize) {
+        if std::mem::take(&mut self.connections.list[index].gathers)
+            && let Err(class) = self.connections.list[index].send_frames(index, &self.connections.poller)
+        {
+            self.fail(index, class);
+        }
     }
 
     pub(super) fn start(&mut self, index: usize, due: DueRequest, now: u64, part: u16) {
