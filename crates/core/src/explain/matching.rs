@@ -53,7 +53,7 @@ impl Matched {
     /// without template arguments, then by the similarity of code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
-        let mut pairs = matched.by_group();
+        let mut pairs = matched.by_group(code);
         pairs.extend(matched.by_likeness(first, second, code, &pairs));
         matched.merge_keys(&pairs);
         matched
@@ -145,7 +145,7 @@ impl Matched {
     }
 
     /// Pairs of unmatched keys, each of which is the only one of its template in its tree.
-    fn by_group(&self) -> Vec<(usize, usize)> {
+    fn by_group(&self, code: &CodeComparison<'_>) -> Vec<(usize, usize)> {
         let mut groups: SortedMap<(&str, String), [Vec<usize>; 2]> = SortedMap::new();
         let (old, new) = self.unmatched();
         for (side, keys) in [old, new].into_iter().enumerate() {
@@ -157,10 +157,15 @@ impl Matched {
         groups
             .into_values()
             .filter_map(|both| match both.each_ref().map(Vec::as_slice) {
-                [[old], [new]] => Some((*old, *new)),
+                [[old], [new]] => (!self.are_two(*old, *new, code)).then_some((*old, *new)),
                 _ => None,
             })
             .collect()
+    }
+
+    /// Whether a key that only the first tree has and one that only the second has are known to be two functions.
+    fn are_two(&self, old: usize, new: usize, code: &CodeComparison<'_>) -> bool {
+        (code.are_two)(self.keys[old].first[0], self.keys[new].second[0])
     }
 
     fn by_likeness(
@@ -192,7 +197,7 @@ impl Matched {
         for a in &old {
             for b in new.iter().filter(|b| self.keys[**b].module == self.keys[*a].module) {
                 let like = (code.likeness)(self.keys[*a].first[0], self.keys[*b].second[0]);
-                if like < ALIKE_CODE {
+                if like < ALIKE_CODE || self.are_two(*a, *b, code) {
                     continue;
                 }
                 let callers = common(facts[0].callers.get(a), facts[1].callers.get(b));

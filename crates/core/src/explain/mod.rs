@@ -213,6 +213,9 @@ pub struct CodeComparison<'a> {
     pub same: &'a Same<'a>,
     /// The share of the code of a function of the first tree that a function of the second contains, from 0 to 1.
     pub likeness: &'a dyn Fn(usize, usize) -> f64,
+    /// Whether a function of the first tree and one of the second are known to be two functions, because one of the
+    /// programs has both, though it may not have executed one of them.
+    pub are_two: &'a dyn Fn(usize, usize) -> bool,
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
         };
         if costs(first, a) == costs(second, b) { 1.0 } else { 0.0 }
     };
-    let code = CodeComparison { same: &same, likeness: &likeness };
+    let code = CodeComparison { same: &same, likeness: &likeness, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::Instructions);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
@@ -203,7 +203,7 @@ fn code_that_cannot_be_compared_is_not_called_equal() {
     let mut lines = MAIN.to_vec();
     lines[2].3 = 6_000;
     let (first, second) = (tree(MAIN), tree(&lines));
-    let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(&first, &second, &code);
     let found = explain(&first, &second, &matched, &code, Count::Instructions);
     let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta, row.same_code)).collect();
@@ -418,7 +418,7 @@ fn live_explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation 
     let same = |_: &[usize], new: &[usize]| {
         Some(new.iter().all(|one| !changed.contains(&second.functions[*one].name.as_str())))
     };
-    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::AtPeak);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();

@@ -55,7 +55,7 @@ fn explained(first: &Side, second: &Side) -> Explanation {
     let binaries = Binaries::default();
     let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
     let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
-    let code = CodeComparison { same: &same, likeness: &likeness };
+    let code = CodeComparison { same: &same, likeness: &likeness, are_two: &|_, _| false };
     let matched = Matched::of(&first.tree, &second.tree, &code);
     // The code of a script makes all of its data, so that these are no other cause.
     assert!([first, second].iter().all(|side| binaries.data(side, 0).is_some()));

@@ -144,7 +144,8 @@ fn with_code<T>(
 ) -> T {
     let same = |a: &[usize], b: &[usize]| binaries.same((first, a), (second, b));
     let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
-    then(&CodeComparison { same: &same, likeness: &likeness })
+    let are_two = |a: usize, b: usize| binaries.are_two((first, a), (second, b));
+    then(&CodeComparison { same: &same, likeness: &likeness, are_two: &are_two })
 }
 
 impl<'a> Pairings<'a> {

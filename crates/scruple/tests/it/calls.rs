@@ -1,7 +1,7 @@
 //! `scruple inspect calls`: the counts of a program by function, and the exported files that other tools read.
 
 use crate::programs::{has_valgrind, pprof};
-use crate::support::{Answer, Place};
+use crate::support::{Answer, Place, at};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -375,15 +375,17 @@ fn kept_profiles_are_explained_when_the_programs_are_gone() {
         return;
     }
     let place = compiled();
-    let keep = |name: &str| {
+    let keep = |name: &str, source: &str| {
+        place.write("app.c", source);
+        output(&place, "cc", &["-O1", "-g", "-o", "app", "app.c"]);
         let words = ["inspect", "calls", "--export", name, "--", "./app"];
         let answer = place.run(words);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
     };
-    keep("old.calls");
-    place.write("app.c", PROGRAM.replace("s += i;", "s += i ^ 3;"));
-    output(&place, "cc", &["-O1", "-g", "-o", "app", "app.c"]);
-    keep("new.calls");
+    let dearer = PROGRAM.replace("s += i;", "s += i ^ 3;");
+    keep("old.calls", PROGRAM);
+    keep("new.calls", &dearer);
+    keep("renamed.calls", &dearer.replace("work(", "labour("));
     std::fs::remove_file(place.path().join("app")).expect("removed");
     let answer = place.run(["explain", "old.calls", "new.calls"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
@@ -391,6 +393,9 @@ fn kept_profiles_are_explained_when_the_programs_are_gone() {
     assert!(answer.stdout.contains("its code changed"), "{}", answer.exchange());
     let same = place.run(["explain", "old.calls", "old.calls"]);
     assert!(same.stdout.contains("execute the same"), "{}", same.exchange());
+    // What calls a renamed function is the same code.
+    let renamed = place.run(["explain", "--json", "new.calls", "renamed.calls"]).json();
+    assert_eq!(at(&renamed, "/explain/functions_changed"), 0, "{renamed:#}");
     let collapsed = place.run(["explain", "old.calls", "app.c"]);
     assert_eq!(collapsed.code, 2, "{}", collapsed.exchange());
 }

@@ -18,7 +18,7 @@ pub fn tree(lines: &[(usize, &str, &str, u64, u64)]) -> Tree {
 /// Explains two trees in which the code of `changed` differs.
 pub fn explained(first: &Tree, second: &Tree, changed: &str) -> Explanation {
     let same = |old: &[usize], _: &[usize]| Some(old.iter().all(|one| first.functions[*one].name != changed));
-    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
     explain(first, second, &matched, &code, Count::Instructions)
 }

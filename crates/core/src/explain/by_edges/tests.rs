@@ -38,7 +38,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
         let name = name(new, second).or_else(|| name(old, first)).unwrap_or_default();
         Some(!changed.contains(&name.as_str()))
     };
-    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::Instructions);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();

@@ -19,7 +19,7 @@ type Found = (String, Option<String>, Vec<usize>, Vec<usize>);
 
 /// The keys that have functions.
 fn keys(first: &[&[&str]], second: &[&[&str]]) -> Vec<Found> {
-    let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0 };
+    let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(&tree(first), &tree(second), &code);
     for (side, keys_of) in [&matched.of_first, &matched.of_second].into_iter().enumerate() {
         for (function, key) in keys_of.iter().enumerate() {

@@ -4,15 +4,15 @@ use super::aliases::{self, NamesOfFile};
 use super::code_hashes::{content, decodes, digest, folded};
 use super::demangle::demangle;
 use super::fnv::Fnv;
-use super::folded_functions::RenamedFunctions;
 use super::initial_data::Data;
+use super::renamed_functions::hash_of_name;
 use super::stripped_function::{StrippedFunction, ends};
 use crate::calltree::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_core::sorting::{self, SortedMap};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
@@ -22,8 +22,9 @@ use std::rc::Rc;
 pub struct Binaries {
     digests: RefCell<HashMap<String, Option<(u64, bool)>>>,
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
-    /// The symbols of functions that have other names in the second program, with those names.
-    pub(super) renamed: RefCell<RenamedFunctions>,
+    /// What distinguishes the hashes of two instructions that refer to one function, which has another name in the
+    /// second program.
+    pub(super) renamed: RefCell<HashSet<u32>>,
 }
 
 /// One executed instruction of a function.
@@ -54,6 +55,8 @@ pub(crate) struct Binary {
     pub(crate) symbols: SortedMap<u64, String>,
     /// All names of functions that have several.
     pub(crate) aliases: NamesOfFile,
+    /// The places of symbols by the hashes of their names as they are compared.
+    pub(super) names: OnceCell<SortedMap<u32, Vec<u64>>>,
     /// Names of functions as they are compared, by symbol: those that were needed.
     compared_names: RefCell<HashMap<String, Rc<str>>>,
     /// The ends of functions by their start, from the unwinding table.
@@ -230,11 +233,6 @@ impl Binaries {
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
             return f64::from(u8::from(one[a.1] == other[b.1] && one[a.1] != UNKNOWN));
         }
-        let [one, other] = [a, b].map(|(side, function)| side.functions[function].offset);
-        // Two functions of one file are no versions of each other.
-        if one != other && self.same_file(a, b) == Some(true) {
-            return 0.0;
-        }
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();
             for place in side.executed[function].keys() {
@@ -376,6 +374,7 @@ fn read(path: &str, side: &Side) -> Option<Binary> {
         segments,
         symbols,
         aliases: aliases::names(&file),
+        names: OnceCell::default(),
         compared_names: RefCell::default(),
         ends: ends(&file),
         slots,
@@ -425,8 +424,8 @@ impl Binary {
     }
 
     /// A hash of the operation of the instruction at an address, without the addresses that linking assigns.
-    /// `function` is the start address of the function that contains it. A bare hash has no names of the file's own
-    /// symbols either.
+    /// `function` is the start address of the function that contains it. The hash of the name to which the instruction
+    /// refers is the last part, so that it can be exchanged. A bare hash has no names of the file's own symbols.
     pub(crate) fn instruction(&self, function: u64, address: u64, is_bare: bool) -> Option<u32> {
         self.operation(function, address, is_bare, None)
     }
@@ -447,22 +446,23 @@ impl Binary {
         if target != 0 {
             hide(offsets.immediate_offset(), offsets.immediate_size());
             let known = || self.target(target, is_bare).map(Rc::from);
-            match alias.map(|alias| self.compared_name(alias)).or_else(known) {
-                // A jump within the function is identified by its offset there; so is a target without a name.
-                None if target >= function && self.ends.get(&function).is_none_or(|end| target < *end) => {
-                    (target - function, instruction.code() as u32).hash(&mut hasher)
-                }
-                name => name.hash(&mut hasher),
+            let name = alias.map(|alias| self.compared_name(alias)).or_else(known);
+            // A jump within the function is identified by its offset there; so is a target without a name.
+            let is_within = target >= function && self.ends.get(&function).is_none_or(|end| target < *end);
+            if name.is_none() && is_within {
+                (target - function, instruction.code() as u32).hash(&mut hasher);
             }
             // Short and long jumps are equivalent.
             (instruction.mnemonic() as u32).hash(&mut hasher);
-            return Some(folded(hasher.finish()));
+            return Some(folded(hasher.finish()) ^ name.map_or(0, |name| hash_of_name(&name)));
         }
+        let mut of_name = 0;
         if instruction.is_ip_rel_memory_operand() && offsets.has_displacement() {
             hide(offsets.displacement_offset(), offsets.displacement_size());
             let target = instruction.ip_rel_memory_address();
             let own = alias.or(self.symbols.get(&target)).filter(|_| !is_bare);
-            self.slots.get(&target).or(own).map(|name| normal(name)).hash(&mut hasher);
+            let name = self.slots.get(&target).or(own);
+            of_name = name.map_or(0, |name| hash_of_name(&self.compared_name(name)));
         }
         if let Some((begin, end)) = self.fixed {
             let within = |value: u64| (begin..end).contains(&value);
@@ -477,6 +477,6 @@ impl Binary {
             }
         }
         bytes.hash(&mut hasher);
-        Some(folded(hasher.finish()))
+        Some(folded(hasher.finish()) ^ of_name)
     }
 }

@@ -5,7 +5,7 @@ use super::initial_data::Data;
 use object::{Architecture, Object};
 use scruple_core::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hasher;
 
 /// The machine code of one side of a comparison.
@@ -16,6 +16,9 @@ pub struct MachineCode {
     /// The initial data of each file.
     #[serde(default)]
     pub data: HashMap<String, Data>,
+    /// The hashes of the names of all symbols of each file.
+    #[serde(default)]
+    pub names: HashMap<String, BTreeSet<u32>>,
     /// For each function, the hash of the operation at each distance from the function's beginning.
     pub functions: Vec<SortedMap<u64, u32>>,
     /// For each function by index, the further hashes of operations that refer to a function with several names.

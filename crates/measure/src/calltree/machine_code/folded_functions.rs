@@ -3,10 +3,7 @@
 use super::binary::{Binaries, Binary};
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting;
-use std::collections::{BTreeSet, HashMap};
-
-/// The names that functions of the first program have in the second one, by their symbols in the first.
-pub(super) type RenamedFunctions = HashMap<String, BTreeSet<String>>;
+use std::collections::BTreeSet;
 
 impl Binaries {
     /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
@@ -35,23 +32,13 @@ impl Binaries {
         if has_counterpart.iter().flatten().all(|has| *has) { all } else { Some(false) }
     }
 
-    /// Notes that functions of the first program are functions of the second one under other names: what calls one of them
-    /// is the same code.
-    pub fn note_renamed(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) {
-        let names = |(side, all): (&Side, &[usize])| -> Vec<String> {
-            all.iter().filter_map(|one| side.functions[*one].name.clone()).collect()
-        };
-        let (later, mut renamed) = (names(b), self.renamed.borrow_mut());
-        for name in names(a) {
-            renamed.entry(name).or_default().extend(later.iter().cloned());
-        }
-    }
-
     /// Whether an instruction of both sides refers to one function: some name of the function to which it refers on one
     /// side is a name of that on the other, or a later name of it.
     pub(crate) fn share_a_name(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
         let [one, other] = [a, b].map(|(side, function)| self.operations(side, function, place));
-        one.iter().any(|hash| other.contains(hash))
+        let renamed = self.renamed.borrow();
+        let is_one = |hash: &u32, later: &u32| hash == later || renamed.contains(&(hash ^ later));
+        one.iter().any(|hash| other.iter().any(|later| is_one(hash, later)))
     }
 
     /// The hashes of an instruction, one for each name of the function to which it refers.
@@ -64,8 +51,7 @@ impl Binaries {
             ),
             (None, Some(path), Some(address)) => {
                 let file = self.file(path, side);
-                let renamed = self.renamed.borrow();
-                all.extend(file.iter().flat_map(|file| file.by_aliases(known.offset, address, &renamed)));
+                all.extend(file.iter().flat_map(|file| file.by_aliases(known.offset, address)));
             }
             _ => {}
         }
@@ -74,13 +60,10 @@ impl Binaries {
 }
 
 impl Binary {
-    /// The hashes of the instruction at an address with the other names of the function to which it refers, and with those
-    /// that it has later.
-    pub(crate) fn by_aliases(&self, function: u64, address: u64, renamed: &RenamedFunctions) -> Vec<u32> {
+    /// The hashes of the instruction at an address with the other names of the function to which it refers.
+    pub(crate) fn by_aliases(&self, function: u64, address: u64) -> Vec<u32> {
         let target = self.mentioned(address);
         let names = target.and_then(|target| self.aliases.get(&target)).into_iter().flatten();
-        let own = target.and_then(|target| self.symbols.get(&target));
-        let later = own.and_then(|name| renamed.get(name)).into_iter().flatten();
-        names.chain(later).filter_map(|name| self.operation(function, address, false, Some(name))).collect()
+        names.filter_map(|name| self.operation(function, address, false, Some(name))).collect()
     }
 }

@@ -2,7 +2,6 @@
 
 use super::binary::{Binaries, LONGEST};
 use super::code_hashes::MachineCode;
-use super::folded_functions::RenamedFunctions;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting::{self, SortedMap};
 
@@ -21,6 +20,7 @@ impl Binaries {
             if let Some(file) = function.object.as_deref().and_then(|path| self.file(path, side)) {
                 let path = function.object.clone().unwrap_or_default();
                 kept.files.extend(self.digest(&path).map(|digest| (path.clone(), digest)));
+                kept.names.entry(path.clone()).or_insert_with(|| file.names().keys().copied().collect());
                 kept.data.entry(path).or_insert_with(|| file.data.without_variables());
                 let executed = &side.executed[index];
                 if file.decodes && !executed.is_empty() {
@@ -45,9 +45,8 @@ impl Binaries {
                             file.instruction(begin, begin + place, false).map(|value| (*place, value)),
                         );
                     }
-                    let none = RenamedFunctions::new();
                     let by_aliases =
-                        code.keys().map(|place: &u64| (*place, file.by_aliases(begin, begin + place, &none)));
+                        code.keys().map(|place: &u64| (*place, file.by_aliases(begin, begin + place)));
                     let several = by_aliases.filter(|(_, hashes)| !hashes.is_empty());
                     let several: SortedMap<u64, Vec<u32>> = several.collect();
                     kept.aliases.extend((!several.is_empty()).then_some((index, several)));

@@ -12,5 +12,6 @@ pub(super) mod functions_without_symbol;
 pub(super) mod go_names;
 pub(super) mod initial_data;
 pub(super) mod kept_code;
+mod renamed_functions;
 pub(super) mod stripped_function;
 pub(super) mod symbols;

@@ -13,7 +13,7 @@ use std::io::Write;
 pub(super) const HEAD: &str = "{\"scruple_calls\":";
 
 /// The version of the format.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The row of a context: the index of its parent plus one, the index of its function, calls, recursive calls,
 /// instructions, allocations, bytes.

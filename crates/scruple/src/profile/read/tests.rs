@@ -225,7 +225,7 @@ fn a_file_that_is_not_a_profile_gets_one_clear_error() {
         (b"\x0a\x04\x08\xff\xff\xff", "as pprof’s: it ends in the middle of a number"),
         (b"\xff\xfe\x00", "it is not text, and it does not begin like a file of pprof"),
         (b"{\"scruple_calls\":9,", "written by another version"),
-        (b"{\"scruple_calls\":1,\"title\":3}", "it is damaged"),
+        (b"{\"scruple_calls\":2,\"title\":3}", "it is damaged"),
     ] {
         let why = parse(bytes).unwrap_err();
         assert!(why.contains(says), "{why}");

@@ -1,4 +1,5 @@
-//! `scruple explain` on programs of which one does a part of the work in a thread or in a child process.
+//! `scruple explain` on programs of which one does a part of the work in a thread, in a child process or in another
+//! function.
 
 use crate::explain::{adds_up, build, explain};
 use crate::programs::has_valgrind;
@@ -57,5 +58,39 @@ fn a_second_thread_or_child_is_attributed_to_the_function_that_starts_it() {
         let answer = compared(&Place::new(), once, &format!("{once}\n  {once}"));
         let (largest, first) = largest_and_first(&answer);
         assert!(largest > 200_000.0 && first == "share", "{}", answer.exchange());
+    }
+}
+
+#[test]
+fn a_function_that_both_programs_have_is_not_the_other_one_under_a_new_name() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    // Each program contains both functions, and executes one of them.
+    let function = |name: &str, rounds: u32| {
+        format!(
+            "__attribute__((noinline)) unsigned {name}(unsigned x) {{\n\
+               for (int i = 0; i < {rounds}; i++) x = x * 31 + 7;\n  return x;\n}}\n"
+        )
+    };
+    for (program, called) in [("old", "quick"), ("new", "slow")] {
+        let text = format!(
+            "{}{}__attribute__((noinline)) unsigned lookup(unsigned x) {{ return {called}(x) & 7; }}\n\
+             int main(void) {{\n  unsigned sum = 1;\n\
+               for (int i = 0; i < 2000; i++) sum += lookup(sum);\n  return sum == 7;\n}}\n",
+            function("quick", 20),
+            function("slow", 40)
+        );
+        build(&place, program, &text);
+        let file = format!("{program}.calls");
+        let kept = place.run(["inspect", "calls", "--export", &file, "--", &format!("./{program}")]);
+        assert_eq!(kept.code, 0, "{}", kept.exchange());
+    }
+    for pair in [["./old", "./new"], ["old.calls", "new.calls"]] {
+        let answer = explain(&place, &pair);
+        adds_up(&answer);
+        let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
+        assert_eq!((&row["function"], &row["code"]), (&"lookup".into(), &"changed".into()), "{row}");
     }
 }
