@@ -84,7 +84,13 @@ pub fn gather(
     let files = jobs.map(ProgramFile::of);
     let commands = launchers.map(|launcher| Commands::new(launcher, interrupted.clone(), Vec::new()));
     let mut both = BothPrograms::new(jobs, commands, counter, work, effort.strict);
-    let trials = both.run(false, |_, commands, job, _| trial_run(commands, job, effort.strict))?;
+    let trial =
+        |_, commands: &mut Commands, job: &Job, _: &mut Trees| trial_run(commands, job, effort.strict);
+    let mut trials = both.run(false, trial)?;
+    // A first launch may print more than others: Guile names the files that it compiles.
+    if remark_of_output(&trials).is_some() {
+        trials = both.run(false, trial)?;
+    }
     let mut remarks: Vec<String> = remark_of_output(&trials).into_iter().collect();
     let longest = trials[0].wall.max(trials[1].wall);
     if longest > LONG {

@@ -144,3 +144,24 @@ fn a_function_with_another_name_is_no_cause_where_the_input_differs() {
     let cause = "No function’s code explains it, so the input or the state must differ";
     assert!(text.unwrapped().contains(cause), "{}", text.exchange());
 }
+
+#[test]
+fn what_only_the_first_launch_prints_is_no_other_output() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let source = "#include <stdio.h>\n#include <string.h>\n\
+                  int main(int count, char **words) {\n  char file[99] = \"ready-\";\n\
+                    if (count < 2 || strlen(words[1]) > 50) return 1;\n  strcat(file, words[1]);\n\
+                    FILE *known = fopen(file, \"r\");\n\
+                    if (!known) fprintf(stderr, \"compiling %s\\n\", fopen(file, \"w\") ? file : \"\");\n\
+                    puts(words[2] ? words[2] : \"done\");\n  return 0;\n}\n";
+    build(&place, "app", source);
+    let said = |other: &str| {
+        let answer = explain(&place, &["./app one", other]);
+        at(&answer.json(), "/explain/remarks").to_string().contains("print different output")
+    };
+    assert!(!said("./app two"));
+    assert!(said("./app two other"));
+}
