@@ -8,7 +8,12 @@ const LOCAL: &str = ".(local functions)";
 
 /// Whether a symbol belongs to code that jumps as Haskell procedures do, rather than to C code.
 pub fn is_haskell(symbol: &str) -> bool {
-    symbol.trim_start_matches('_').starts_with("stg_") || module(symbol).is_some()
+    is_of_runtime(symbol) || module(symbol).is_some()
+}
+
+/// Whether a symbol is of code that the runtime has for Haskell procedures: `stg_CAF_BLACKHOLE_info`.
+fn is_of_runtime(symbol: &str) -> bool {
+    symbol.trim_start_matches('_').starts_with("stg_")
 }
 
 fn without_end(symbol: &str) -> Option<&str> {
@@ -25,7 +30,8 @@ pub fn shown(symbol: &str) -> String {
 
 /// The module of a symbol, with its package: `base:GHC.List`.
 pub fn module(symbol: &str) -> Option<String> {
-    let parts: Vec<&str> = without_end(symbol)?.split('_').collect();
+    let bare = without_end(symbol).filter(|_| !is_of_runtime(symbol))?;
+    let parts: Vec<&str> = bare.split('_').collect();
     let (package, module) = match parts.as_slice() {
         [package, module, _] => (Some(package), module),
         [module, _] => (None, module),
@@ -135,6 +141,9 @@ mod tests {
         assert!(!is_haskell("get_info") && !is_haskell("get_user_info") && !is_haskell("scheduleWaitThread"));
         assert_eq!(module("base_GHCziList_zdwlenAcc_info").as_deref(), Some("base:GHC.List"));
         assert_eq!(module("r3uO_info"), None);
+        // The library of the runtime has such names, and is C for the most part.
+        assert_eq!(module("stg_CAF_BLACKHOLE_info"), None);
+        assert!(is_haskell("__stg_EAGER_BLACKHOLE_info"));
     }
 
     #[test]
