@@ -98,42 +98,22 @@ impl Binaries {
             let known = !one.contains(&UNKNOWN) && !other.contains(&UNKNOWN);
             return known.then_some(one == other);
         }
+        let all = |is: &dyn Fn(&Side, usize) -> bool| {
+            a.1.iter().all(|one| is(a.0, *one)) && b.1.iter().all(|other| is(b.0, *other))
+        };
         if a.1.len() != b.1.len() {
-            let one_file = || {
-                let of = |side: &Side, one: &[usize]| self.known(side, *one.first()?);
-                Some(of(a.0, a.1)?.0 == of(b.0, b.1)?.0)
-            };
+            let of = |side: &Side, one: &[usize]| self.known(side, *one.first()?);
+            if of(a.0, a.1).is_some_and(|file| Some(file.0) == of(b.0, b.1).map(|other| other.0)) {
+                return Some(true);
+            }
             // Functions without symbols cannot be distinguished, and which of them run depends on the input.
-            let nameless =
-                |side: &Side, all: &[usize]| all.iter().any(|one| side.functions[*one].name.is_none());
-            return match one_file() {
-                Some(true) => Some(true),
-                _ if nameless(a.0, a.1) || nameless(b.0, b.1) => None,
-                _ => self.same_if_folded(a, b),
-            };
-        }
-        let is_folded = |(side, all): (&Side, &[usize])| {
-            all.len() > 1 && all.iter().any(|one| side.tree.functions[*one].names().count() > 1)
-        };
-        if is_folded(a) || is_folded(b) {
-            return self.same_if_folded(a, b);
-        }
-        let sorted = |side: &Side, functions: &[usize]| {
-            let mut functions = functions.to_vec();
-            sorting::by_key(&mut functions, |one| {
-                (side.functions[*one].name.clone(), side.functions[*one].offset)
-            });
-            functions
-        };
-        let mut all = Some(true);
-        for (one, other) in sorted(a.0, a.1).into_iter().zip(sorted(b.0, b.1)) {
-            match self.same_function((a.0, one), (b.0, other)) {
-                Some(false) => return Some(false),
-                None => all = None,
-                Some(true) => {}
+            if !all(&|side, one| side.functions[one].name.is_some()) {
+                return None;
             }
         }
-        all
+        let has_one_name = all(&|side, one| side.tree.functions[one].aliases.is_empty());
+        let is_one = a.1.len() == 1 && b.1.len() == 1;
+        if is_one || has_one_name { self.same_in_some_order(a, b) } else { self.same_if_folded(a, b) }
     }
 
     /// Whether the code of another program contains the file of a function.

@@ -1,11 +1,46 @@
-//! Whether functions are the same where the linker folds functions whose code is the same into one.
+//! Whether functions are the same where several have one name, as static functions of several files do, or where the
+//! linker folds functions whose code is the same into one.
 
 use super::binary::{Binaries, Binary};
+use super::renamed_functions::hash_of_name;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::sorting;
 use std::collections::BTreeSet;
 
 impl Binaries {
+    /// Whether functions of one name are the same, in whatever order they are in their files: each has the code of one in
+    /// the other program, which may not have executed that.
+    pub(crate) fn same_in_some_order(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
+        let (mut alone, mut left, mut is_known) = (Vec::new(), b.1.to_vec(), true);
+        for one in a.1 {
+            let compared = left.iter().map(|other| self.same_function((a.0, *one), (b.0, *other)));
+            let mut is_unknown = false;
+            match compared.inspect(|same| is_unknown |= same.is_none()).position(|same| same == Some(true)) {
+                Some(at) => drop(left.remove(at)),
+                None if is_unknown => is_known = false,
+                None => alone.push(*one),
+            }
+        }
+        let [first, second] = [(a.0, a.1[0]), (b.0, b.1[0])];
+        let is_changed = !alone.iter().all(|one| self.is_in_file_of((a.0, *one), second))
+            || is_known && !left.iter().all(|other| self.is_in_file_of((b.0, *other), first));
+        (is_changed || is_known).then_some(!is_changed)
+    }
+
+    /// Whether the file of a function of the other program has a function with the name of this one and the code that was
+    /// executed of it.
+    fn is_in_file_of(&self, of: (&Side, usize), other: (&Side, usize)) -> bool {
+        let places = &of.0.executed[of.1];
+        let file = other.0.functions[other.1].object.as_deref().and_then(|path| self.file(path, other.0));
+        let Some(file) = file.filter(|_| other.0.code.is_none() && !places.is_empty()) else { return false };
+        let is_same = |begin: u64, place: u64| {
+            let code = self.instruction(of.0, of.1, place, false);
+            code.is_some() && code == file.instruction(begin, begin + place, false)
+        };
+        let begins = file.names().get(&hash_of_name(&of.0.tree.functions[of.1].name));
+        begins.into_iter().flatten().any(|begin| places.keys().all(|place| is_same(*begin, *place)))
+    }
+
     /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
     /// has a counterpart that has its name, and all counterparts have the same code. If one has none, they are not the
     /// same.

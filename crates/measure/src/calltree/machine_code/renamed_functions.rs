@@ -45,7 +45,8 @@ impl Binary {
     pub(crate) fn names(&self) -> &SortedMap<u32, Vec<u64>> {
         self.names.get_or_init(|| {
             let mut places: SortedMap<u32, Vec<u64>> = SortedMap::new();
-            let aliases = self.aliases.iter().flat_map(|(at, names)| names.iter().map(move |name| (at, name)));
+            let aliases =
+                self.aliases.iter().flat_map(|(at, names)| names.iter().map(move |name| (at, name)));
             for (at, name) in self.symbols.iter().chain(aliases) {
                 places.entry(hash_of_name(&normal(&demangle(name)))).or_default().push(*at);
             }

@@ -4,6 +4,7 @@
 use crate::explain::{adds_up, build, explain};
 use crate::programs::has_valgrind;
 use crate::support::{Answer, Place, at};
+use std::process::Command;
 
 /// Source of a program whose function `share` executes these statements, which call `task`.
 fn source(statements: &str) -> String {
@@ -92,5 +93,42 @@ fn a_function_that_both_programs_have_is_not_the_other_one_under_a_new_name() {
         adds_up(&answer);
         let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
         assert_eq!((&row["function"], &row["code"]), (&"lookup".into(), &"changed".into()), "{row}");
+    }
+}
+
+#[test]
+fn static_functions_of_one_name_are_the_same_in_any_order_and_wherever_they_are_executed() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    for (module, factor) in [("one", 31), ("two", 37)] {
+        let text = format!(
+            "__attribute__((noinline)) static unsigned helper(unsigned x, int n) {{\n\
+               for (int i = 0; i < n; i++) x = x * {factor} + i;\n  return x ^ {factor};\n}}\n\
+             unsigned {module}(unsigned x, int n) {{ return n ? helper(x, n) + 1 : x; }}\n"
+        );
+        place.write(&format!("{module}.c"), text);
+    }
+    let main = "#include <stdlib.h>\nunsigned one(unsigned, int), two(unsigned, int);\n\
+                int main(int count, char **words) {\n  unsigned sum = count;\n\
+                  for (int i = 0; i < 3000; i++) sum = two(one(sum, atoi(words[1])), atoi(words[2]));\n\
+                  return sum == 7;\n}\n";
+    place.write("main.c", main);
+    for (program, files) in [("old", ["one.c", "two.c"]), ("new", ["two.c", "one.c"])] {
+        let compiled = Command::new("cc")
+            .args(["-O1", "-g", "-o", program, "main.c"])
+            .args(files)
+            .current_dir(place.path())
+            .status();
+        assert!(compiled.is_ok_and(|status| status.success()), "a compiler");
+    }
+    for pair in [["./old 30 40", "./new 30 50"], ["./old 0 40", "./new 30 40"], ["./old 0 40", "./new 50 0"]]
+    {
+        let answer = explain(&place, &pair);
+        adds_up(&answer);
+        let page = answer.json();
+        assert_eq!(at(&page, "/explain/counts/0/rows/0/code"), "same", "{page:#}");
+        assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
     }
 }
