@@ -169,7 +169,10 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
     };
     let elsewhere = shows_elsewhere(found, rest, row);
     let surely = match elsewhere.as_deref() {
-        None if row.same_code == Some(true) && found.other_causes.none() && found.originates_in_script() => {
+        None if row.same_code == Some(true)
+            && found.other_causes.none()
+            && found.may_originate_in_script() =>
+        {
             "The interpreter’s code is the same, so the script or its input must differ; it shows first in"
         }
         None if row.same_code == Some(true) && found.other_causes.none() => {

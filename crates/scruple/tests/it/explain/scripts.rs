@@ -106,12 +106,12 @@ fn the_script_is_the_reason_why_an_interpreter_allocates_more() {
 fn a_script_that_cannot_be_counted_is_named() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();
-    place.write("app.py", "for number in range(50): abs(number)\n");
-    let words = format!("{python} -S app.py");
-    let page = explain(&place, &[&words, &words]).json();
-    assert!(page.pointer("/explain/script").is_none(), "{page:#}");
-    let remarks = at(&page, "/explain/remarks").to_string();
-    assert!(remarks.contains("cannot be counted") && remarks.contains("without -E, -I and -S"), "{remarks}");
+    place.write("app.py", "import sys\nfor number in range(int(sys.argv[1])): abs(number)\n");
+    let [few, many] = ["50", "5000"].map(|number| format!("{python} -S app.py {number}"));
+    let text = place.run(["explain", "--no-time", &few, &many]).unwrapped();
+    assert!(text.contains("cannot be counted") && text.contains("without -E, -I and -S"), "{text}");
+    assert!(text.contains("so the script or its input must differ; it shows first in"), "{text}");
+    assert!(!text.contains("bytecode"), "{text}");
 }
 
 #[test]
