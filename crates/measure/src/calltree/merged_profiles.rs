@@ -57,13 +57,34 @@ impl Side {
 
     /// Like [`Side::of`], but `sources` supplies the sources that name Haskell functions.
     pub fn with_sources(profiles: &Profiles, sources: &SourceText<'_>) -> Side {
+        Side::with_program(profiles, sources, programs(profiles).next())
+    }
+
+    /// Builds the trees of two programs that are compared. What one of them starts with may be what the other one
+    /// executes in its own place, as `env` and other wrappers do: that is then the program of both.
+    pub fn both(profiles: [&Profiles; 2], sources: [&SourceText<'_>; 2]) -> [Side; 2] {
+        let starts = profiles.map(|all| programs(all).next());
+        let like = |which: usize, other: Option<&str>| {
+            programs(profiles[which]).find(|file| other.is_some_and(|other| base(other) == base(file)))
+        };
+        let [first, second] = match (like(0, starts[1]), like(1, starts[0])) {
+            (Some(first), _) => [Some(first), starts[1]],
+            (None, Some(second)) => [starts[0], Some(second)],
+            (None, None) => starts,
+        };
+        [
+            Side::with_program(profiles[0], sources[0], first),
+            Side::with_program(profiles[1], sources[1], second),
+        ]
+    }
+
+    fn with_program(profiles: &Profiles, sources: &SourceText<'_>, program: Option<&str>) -> Side {
         let mut side = Side::default();
         let root = side.add_function(ProfileFunction::default(), explain::Function::default());
         side.tree.contexts.push(explain::Context { function: root, calls: 1, ..Default::default() });
         side.tree.folds_by_call = profiles.processes.iter().all(|profile| profile.folds_by_call);
         let mut known = FunctionIndices::new();
         let mut aliases = Aliases::default();
-        let program = profiles.processes.first().and_then(own_file).map(str::to_owned);
         for profile in &profiles.processes {
             let mut by_procedure = haskell::by_procedure(profile, sources);
             // Callgrind does not count the allocations of malloc, and a part must not be shown as the whole.
@@ -74,9 +95,9 @@ impl Side {
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
                 *side.closures.entry(name.clone()).or_default() += *closures;
             }
-            let is_program = own_file(profile) == program.as_deref();
+            let is_program = own_file(profile) == program;
             let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
-            side.add(profile, program.as_deref(), is_program, &mut known, &mut aliases);
+            side.add(profile, program, is_program, &mut known, &mut aliases);
         }
         side
     }
@@ -326,6 +347,13 @@ impl Side {
 
 fn base(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
+/// The files of the programs that the first process executed, one in place of the other.
+fn programs(profiles: &Profiles) -> impl Iterator<Item = &str> {
+    let first = profiles.processes.first().map(|profile| profile.process);
+    let of_first = profiles.processes.iter().filter(move |profile| Some(profile.process) == first);
+    of_first.filter_map(own_file)
 }
 
 /// The program's own file: the one in which the process starts, after the loader.

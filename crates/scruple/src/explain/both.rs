@@ -107,12 +107,17 @@ impl<'a> BothPrograms<'a> {
     ) -> Result<([CalltreeRun; 2], bool), Fault> {
         loop {
             let beside = !self.apart;
-            let runs = self.count(CountDetail::Tree, earlier % 2 == 1, |which, counts| CalltreeRun {
-                total: counts.total(),
-                left_behind: counts.left_behind,
-                effect: counts.effect().cloned(),
-                leftover: counts.leftover().map(plain),
-                side: Side::with_sources(&counts, sources[which]),
+            let counted = self.count(CountDetail::Tree, earlier % 2 == 1, |_, counts| counts);
+            let runs = counted.map(|counted| {
+                let [first, second] = Side::both(counted.each_ref(), sources);
+                let run = |counts: &Profiles, side| CalltreeRun {
+                    total: counts.total(),
+                    left_behind: counts.left_behind,
+                    effect: counts.effect().cloned(),
+                    leftover: counts.leftover().map(plain),
+                    side,
+                };
+                [run(&counted[0], first), run(&counted[1], second)]
             });
             match runs {
                 Err(_) if earlier == 0 && effort.count == Count::Instructions && self.use_weaker_tool() => {}

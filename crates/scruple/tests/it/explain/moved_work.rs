@@ -132,3 +132,21 @@ fn static_functions_of_one_name_are_the_same_in_any_order_and_wherever_they_are_
         assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
     }
 }
+
+#[test]
+fn a_program_is_the_same_one_where_a_wrapper_executes_it() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = source(BY_ITSELF).replace("i < 50000", "i < (getenv(\"MORE\") ? 90000 : 50000)");
+    build(&place, "app", &format!("#include <stdlib.h>\n{text}"));
+    for pair in [["./app", "env MORE=1 ./app"], ["env MORE=1 ./app", "./app"]] {
+        let answer = explain(&place, &pair);
+        let page = answer.json();
+        let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
+        let row = rows.iter().find(|row| row["function"] == "task").expect("a row of the function");
+        assert_eq!((&row["file"], &row["code"]), (&"program".into(), &"same".into()), "{page:#}");
+        assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
+    }
+}
