@@ -58,7 +58,8 @@ pub(super) fn collected(
         false => signed(sum),
     };
     let runs = first(most).map_or(String::new(), |clause| format!(": {clause}"));
-    let bytes = found.explanations.iter().find(|one| one.count == Count::Bytes);
+    // Only of Haskell's heap are the bytes counted that make it collect.
+    let bytes = found.explanations.iter().find(|one| one.count == Count::Bytes && !found.closures.is_empty());
     let allocates = bytes.and_then(|bytes| {
         let row = found.shown_rows(bytes).next()?;
         let part =

@@ -21,18 +21,20 @@ fn source(sent: u32, started: u32) -> String {
     )
 }
 
-fn compared(place: &Place, old: &str, new: &str) -> Option<Answer> {
-    if !has_valgrind() {
-        return None;
+fn is_built(place: &Place, name: &str, text: &str) -> bool {
+    place.write(&format!("{name}.go"), text);
+    let words = ["build", "-o", name, &format!("{name}.go")];
+    let built = Command::new("go").args(words).current_dir(place.path()).output();
+    let is_built = built.is_ok_and(|output| output.status.success());
+    if !is_built {
+        skip("go is not installed");
     }
-    for (name, text) in [("old", old), ("new", new)] {
-        place.write(&format!("{name}.go"), text);
-        let words = ["build", "-o", name, &format!("{name}.go")];
-        let built = Command::new("go").args(words).current_dir(place.path()).output();
-        if !built.is_ok_and(|output| output.status.success()) {
-            skip("go is not installed");
-            return None;
-        }
+    is_built
+}
+
+fn compared(place: &Place, old: &str, new: &str) -> Option<Answer> {
+    if !has_valgrind() || !is_built(place, "old", old) || !is_built(place, "new", new) {
+        return None;
     }
     let answer = explain(place, &["./old", "./new"]);
     adds_up(&answer);
@@ -64,4 +66,20 @@ fn what_goroutines_cost_is_not_attributed_to_the_scheduler() {
         let share = row["difference"].as_f64().expect("a number") / whole;
         assert!(is_own || share.abs() < 0.05, "{}", answer.exchange());
     }
+}
+
+#[test]
+fn a_setting_of_the_collector_is_reported_as_collections_of_one_program() {
+    let place = Place::new();
+    let text = "package main\n\nvar kept [][]byte\n\n\
+                func main() {\n\tfor i := 0; i < 20000; i++ { kept = append(kept, make([]byte, 100)) }\n}\n";
+    if !has_valgrind() || !is_built(&place, "app", text) {
+        return;
+    }
+    let answer = place.run(["explain", "--no-time", "--runs", "2", "./app", "env GOGC=10 ./app"]);
+    let said = answer.unwrapped();
+    let cause = "No function’s code explains it, so the input or the state must differ";
+    assert!(said.contains(cause) && said.contains("Garbage collection ("), "{}", answer.exchange());
+    // The bytes that are counted are those of `env`.
+    assert!(!said.contains("of the difference in bytes allocated"), "{}", answer.exchange());
 }
