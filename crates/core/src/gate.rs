@@ -148,8 +148,10 @@ fn subject<'a>(run: &'a Run, name: &str) -> Option<&'a Arm> {
 
 /// The name of an arm without its version.
 pub fn without_version(arm: &Arm) -> &str {
-    let cut = arm.version.as_ref().and_then(|_| arm.name.rsplit_once(" @"));
-    cut.map_or(arm.name.as_str(), |(name, _)| name)
+    let Some(version) = &arm.version else { return &arm.name };
+    // The name of a revision may have a label instead of the version, and a label may contain the separator.
+    let whole = arm.name.strip_suffix(version.as_str()).and_then(|name| name.strip_suffix(" @"));
+    whole.or_else(|| Some(arm.name.rsplit_once(" @")?.0)).unwrap_or(&arm.name)
 }
 
 /// The subjects that only one of several versions has, by version: nothing compares them.

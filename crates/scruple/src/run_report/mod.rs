@@ -18,6 +18,7 @@ pub mod unlike_medians;
 use crate::load::windows::Loads;
 use crate::render::metric_words::declared;
 use scruple_core::environment::Environments;
+use scruple_core::gate;
 use scruple_core::judge::limits::{Checked, Kept, LimitedValue, check};
 use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair};
 use scruple_core::limit::Limit;
@@ -221,8 +222,7 @@ pub fn limit_applies(limit: &Limit, arm: &Arm) -> bool {
     if arm.role != Role::Subject && (arm.role != Role::Part || limit.arm == "*") {
         return false;
     }
-    let plain = arm.version.as_ref().and_then(|version| arm.name.strip_suffix(version)?.strip_suffix(" @"));
-    limit.applies_to(&arm.name) || plain.is_some_and(|name| limit.applies_to(name))
+    limit.applies_to(&arm.name) || limit.applies_to(gate::without_version(arm))
 }
 
 /// Whether the arms are servers under load.

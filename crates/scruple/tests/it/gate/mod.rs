@@ -286,8 +286,9 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     repository.git(&["checkout", "--quiet", "-b", "topic"]);
     repository.commit_program("more", 10, 1001, "");
     repository.write("notes.txt", "not tracked");
-    let limits = ["--limit", "malloc.bytes<1kB", "--limit", "malloc.count<9"];
-    let files = ["--export", "check.sarif", "--export", "check.md", "--export", "check.svg"];
+    let limits = ["--limit", "malloc.bytes<1kB", "--limit", "./app:malloc.count<9"];
+    let files =
+        ["check.sarif", "check.md", "check.svg", "check.html"].map(|file| ["--export", file]).concat();
     let answer = gate(&place, &[&limits[..], &files].concat());
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(place.read("check.svg").contains(" regressions, 1 limit exceeded"), "{}", answer.exchange());
