@@ -28,6 +28,7 @@ use scruple_core::sample::Sample;
 use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
+use scruple_core::unit::share;
 use std::collections::HashMap;
 
 /// A run and its conclusions.
@@ -197,7 +198,31 @@ impl<'a> Report<'a> {
     pub fn preface(&self) -> Vec<String> {
         let Some(environments) = &self.environments else { return Vec::new() };
         let shown: Vec<Metric> = self.shown.iter().map(|key| metric_of(self.run, key)).collect();
-        environments.sentences(&shown)
+        let mut sentences = environments.sentences(&shown);
+        sentences.extend(self.wider_margins());
+        sentences
+    }
+
+    /// Says why the margins of times of two runs are wider than that of the terms.
+    fn wider_margins(&self) -> Option<String> {
+        let margin = |key: &String| {
+            let judged = self.judged.iter().filter(|judged| judged.metric == *key);
+            judged.map(|judged| judged.comparison.margin).fold(self.run.terms.margin, f64::max)
+        };
+        let times = self.shown.iter().filter(|key| key.starts_with("time."));
+        let wider = times.filter(|key| margin(key) > self.run.terms.margin);
+        let wider: Vec<String> =
+            wider.map(|key| format!("{} {}", metric_of(self.run, key).title, share(margin(key)))).collect();
+        let causes = match self.of_cases() {
+            true => "The core’s clock, or other work on the core,",
+            false => "The time of the empty program, or the waiting for a core,",
+        };
+        (!wider.is_empty()).then(|| {
+            format!(
+                "Wider margins: {}. {causes} may have changed by so much between the two runs.",
+                wider.join(", ")
+            )
+        })
     }
 
     /// Returns the arms that have rows in tables: subjects, yardsticks, the shell and the twin. The tare has a line of

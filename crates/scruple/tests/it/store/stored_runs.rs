@@ -172,6 +172,21 @@ fn two_runs_are_compared_arm_by_arm() {
 }
 
 #[test]
+fn what_widens_the_margin_of_two_runs_is_said() {
+    let place = Place::new();
+    for (label, seed) in [("before", 1), ("after", 2)] {
+        // A tenth of the time was waiting for a core.
+        let waits = arm(1.0, seed).with("timing", "time.wait", |_| 5.13e5);
+        let words = ["-n", "sort", "-r", "20", "--seed", &seed.to_string(), "--label", label, "true"];
+        place.play(&[("sort", waits)], &words);
+    }
+    let answer = place.run(["compare", "before", "after", "--metrics", "time.wall,time.cpu"]);
+    let said = "Wider margins: wall 11 %. The time of the empty program, or the waiting for a core, may have \
+                changed by so much between the two runs.";
+    assert!(answer.unwrapped().contains(said), "{}", answer.exchange());
+}
+
+#[test]
 fn arms_that_only_one_of_the_runs_has_are_named_and_not_compared() {
     let place = Place::new();
     let take = |label: &str, names: [&str; 2]| {
