@@ -83,6 +83,28 @@ fn imported_runs_are_compared_like_any_other_and_one_reading_of_each_does_not_te
 }
 
 #[test]
+fn times_of_functions_in_two_runs_need_three_processes_of_each() {
+    let place = Place::new();
+    let output = |ns: u32| {
+        let lines: String = (0..10).map(|at| format!("BenchmarkF-8 \t 1000 \t {ns}.{at} ns/op\n")).collect();
+        format!("goos: linux\npkg: p\n{lines}")
+    };
+    for (processes, verdict) in [(1, "can't tell"), (5, "different")] {
+        for (label, ns) in [("old", 100), ("new", 150)] {
+            let file = place.0.path().join("bench.txt");
+            std::fs::write(&file, output(ns).repeat(processes)).expect("written");
+            let label = format!("{label}-{processes}");
+            place.output(&["store", "import", "--label", &label, &file.display().to_string()]);
+        }
+        let [old, new] = ["old", "new"].map(|label| format!("{label}-{processes}"));
+        let compared = json(&place.output(&["compare", "--json", &old, &new]));
+        let all = compared["comparisons"].as_array().expect("a list");
+        let wall = all.iter().find(|one| one["metric"] == "time.wall").expect("compared");
+        assert_eq!(wall["verdict"], verdict, "{wall:#}");
+    }
+}
+
+#[test]
 fn commands_of_hyperfine_are_not_paired_by_the_number_of_their_run() {
     let place = Place::new();
     place.output(&["store", "import", &place.path("hyperfine/params.json")]);

@@ -28,8 +28,8 @@ pub(super) fn replicates_of(pair: &Pair<'_>, reference: &Sample, arm: &Sample) -
         false => (reference.readings.clone(), arm.readings.clone()),
     };
     match (&pair.arm.subject, timed) {
-        // Results of other tools do not say which readings come from one process.
-        (Subject::Case { .. }, true) if pair.tares.is_some() => {
+        // Readings of one process say little about the next process, whichever tool took them.
+        (Subject::Case { .. }, true) if pair.tares.is_some() || !pair.paired => {
             bench_cases::by_process(reference, arm, pair.paired)
         }
         (Subject::Request { .. }, true) => bench_cases::by_turn(reference, arm, pair.paired),

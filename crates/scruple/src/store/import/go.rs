@@ -1,9 +1,12 @@
 //! Reads the output of `go test -bench`: a line for each run of each benchmark, as text or inside the events of
 //! `-json`.
 
-use super::figures::{add, add_absence, add_iterations, add_own, add_summary, nanoseconds, own_key};
+use super::figures::{
+    add, add_absence, add_iterations, add_own, add_summary, check_iterations, nanoseconds, own_key,
+};
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
+use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure};
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
@@ -16,6 +19,8 @@ struct BenchmarkLine<'a> {
     /// The name without the prefix `Benchmark` and without the number of processors.
     name: &'a str,
     processors: Option<u32>,
+    /// The number of processes of the package whose lines come before: a file may hold several outputs.
+    process: u32,
     iterations: f64,
     figures: Vec<(f64, &'a str)>,
 }
@@ -95,6 +100,7 @@ fn of_text(text: &str) -> Result<Imported, ImportError> {
 fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine<'a>>, ImportError> {
     let mut found: Vec<BenchmarkLine<'a>> = Vec::new();
     let mut package = "";
+    let mut processes: SortedMap<&str, u32> = SortedMap::new();
     // If a benchmark prints something, that text is between its name and its figures, which are on different lines.
     let mut open: Option<&str> = None;
     let mut named: Vec<&str> = Vec::new();
@@ -103,7 +109,10 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     for (index, line) in text.lines().enumerate() {
         if let Some((key, value)) = line.split_once(": ") {
             match key {
-                "pkg" => package = value.trim(),
+                "pkg" => {
+                    package = value.trim();
+                    *processes.entry(package).or_default() += 1;
+                }
                 "cpu" => imported.provenance.cpu = clean(value.trim()),
                 "goos" | "goarch" => imported.note(key, value.trim()),
                 key if key.ends_with("--- FAIL") => {
@@ -150,7 +159,8 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
             return Err(cut());
         }
         let name = name.strip_prefix("Benchmark").unwrap_or(name);
-        found.push(BenchmarkLine { package, name, processors: None, iterations, figures });
+        let process = processes.get(package).map_or(0, |count| count - 1);
+        found.push(BenchmarkLine { package, name, processors: None, process, iterations, figures });
     }
     find_processors(&mut found);
     named.dedup();
@@ -255,7 +265,24 @@ fn figures(arm: &mut Arm, lines: &[&BenchmarkLine<'_>]) -> Result<(), ImportErro
             }
         }
     }
-    add_iterations(arm, "go test", lines.iter().map(|line| line.iterations).collect())
+    let iterations: Vec<f64> = lines.iter().map(|line| line.iterations).collect();
+    check_iterations(&arm.name, &iterations)?;
+    add_iterations(arm, "go test", iterations)?;
+    let mut next: SortedMap<u32, u32> = SortedMap::new();
+    let block = |line: &&BenchmarkLine<'_>| {
+        let block = next.entry(line.process).or_insert(line.process.saturating_mul(BLOCKS_OF_A_PROCESS));
+        *block += 1;
+        *block - 1
+    };
+    let blocks: Vec<u32> = lines.iter().map(block).collect();
+    for figure in arm.figures.values_mut() {
+        if let Figure::Sample(sample) = figure
+            && sample.readings.len() == blocks.len()
+        {
+            sample.blocks.clone_from(&blocks);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the unit of a metric that the benchmark defines, and the factor to Scruple's unit. For example, `p99-ns` and
@@ -281,6 +308,16 @@ mod tests {
         let imported = read(text).expect("readable");
         let names = imported.arms.iter().map(|arm| arm.name.clone()).collect();
         (names, imported.warnings.into_iter().map(|warning| warning.text).collect())
+    }
+
+    #[test]
+    fn each_output_in_a_file_is_a_process_and_each_line_has_iterations() {
+        let output = "pkg: p\nBenchmarkF \t 5 \t 1 ns/op\nBenchmarkF \t 5 \t 2 ns/op\n";
+        let imported = read(&output.repeat(2)).expect("readable");
+        let sample = imported.arms[0].sample("time.wall").expect("times");
+        assert_eq!(sample.by_process(), [[1.0, 2.0], [1.0, 2.0]]);
+        let error = read("pkg: p\nBenchmarkF \t 0 \t 1 ns/op\n").expect_err("no iteration");
+        assert!(error.to_string().contains("batch 1 of 1 has no iterations"), "{error}");
     }
 
     #[test]
