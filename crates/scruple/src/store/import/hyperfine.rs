@@ -128,6 +128,14 @@ mod tests {
     }
 
     #[test]
+    fn commands_without_words_have_a_name() {
+        let entry = |command: &str| format!("{{\"command\": \"{command}\", \"times\": [1.0]}}");
+        let imported = read(&format!("{{\"results\": [{}, {}]}}", entry(""), entry(" "))).expect("readable");
+        let names: Vec<&str> = imported.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(names, ["unnamed", "unnamed #2"]);
+    }
+
+    #[test]
     fn commands_for_which_half_of_the_times_are_zero_have_no_time_and_are_not_called_equal() {
         let entry = |times: &str| format!("{{\"command\": \"a\", \"times\": [{times}], \"user\": 0.1}}");
         let read = |times| read(&format!("{{\"results\": [{}]}}", entry(times))).expect("readable");

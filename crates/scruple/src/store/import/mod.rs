@@ -146,7 +146,10 @@ impl Imported {
             return Err(ImportError::at("the whole text", "it has no benchmarks"));
         }
         for arm in &mut self.arms {
-            arm.name = clean(&arm.name);
+            arm.name = match clean(&arm.name) {
+                name if name.trim().is_empty() => UNNAMED.to_owned(),
+                name => name,
+            };
         }
         make_unique(&mut self.arms);
         let provenance = &mut self.provenance;
@@ -157,6 +160,9 @@ impl Imported {
         Ok(self)
     }
 }
+
+/// The name of what has none in the file.
+const UNNAMED: &str = "unnamed";
 
 /// Reads a text in this format.
 pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
@@ -216,7 +222,7 @@ pub fn recognise(text: &str) -> Option<Format> {
 /// Creates the arm of a benchmark. The groups in `path` are separated by `/`.
 fn case(path: &str, program: &[&str], params: SortedMap<String, Parameter>) -> Arm {
     let path = match path.trim_matches('/') {
-        "" => "unnamed".to_owned(),
+        "" => UNNAMED.to_owned(),
         path => clean(path),
     };
     let name = with_values(&path, &params);

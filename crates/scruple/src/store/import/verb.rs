@@ -15,7 +15,7 @@ use crate::store::Store;
 use scruple_core::default_margins;
 use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState, Terms};
-use scruple_core::subject::Subject;
+use scruple_core::subject::{Role, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Read;
@@ -135,7 +135,8 @@ fn run_of(imported: Imported, label: Option<&str>, position: usize) -> Run {
 fn summary(run: &Run, path: &str, format: Format, option: &str) -> String {
     let label = run.label.as_ref().map_or(String::new(), |label| format!(" (‘{label}’)"));
     let tool = format.tool();
-    let what = counted(run.arms.len(), if format == Format::Scruple { "arm" } else { "benchmark" });
+    let word = if format == Format::Scruple { "arm" } else { "benchmark" };
+    let what = counted(run.arms_of(Role::Subject).count(), word);
     let from = match path {
         "-" => "standard input".to_owned(),
         path if Path::new(path).exists() => format!("‘{path}’"),
