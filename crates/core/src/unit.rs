@@ -125,13 +125,18 @@ impl Scale {
 
     /// The number alone, with this number of decimals.
     pub fn number(&self, value: f64, decimals: usize) -> String {
-        format!("{:.decimals$}", value / self.divisor)
+        digits(value / self.divisor, decimals)
     }
 
     /// The number with this number of decimals, followed by the symbol.
     pub fn text(&self, value: f64, decimals: usize) -> String {
         with_symbol(&self.number(value, decimals), &self.symbol)
     }
+}
+
+/// A number with this number of decimals, or with an exponent where it has more digits than a reading can have.
+fn digits(value: f64, decimals: usize) -> String {
+    if value.abs() < 1e15 { format!("{value:.decimals$}") } else { format!("{value:.2e}") }
 }
 
 fn order(value: f64) -> i32 {
@@ -244,7 +249,7 @@ pub fn percent(ratio: f64) -> String {
 /// A ratio as a multiple: `2.41 ×`.
 pub fn times(ratio: f64) -> String {
     let decimals = (2 - order(ratio)).clamp(0, 4) as usize;
-    format!("{ratio:.decimals$} ×")
+    format!("{} ×", digits(ratio, decimals))
 }
 
 /// A ratio with its interval, all three in one form: as changes in per cent where all are between half and twice, else
@@ -270,7 +275,8 @@ pub fn change_bounds(low: f64, high: f64) -> (String, String) {
 fn times_between(ratio: f64, low: f64, high: f64) -> String {
     let decimals =
         (1 - order(high - low)).min(3 - order(ratio)).max(2 - order(ratio).max(0)).clamp(0, 9) as usize;
-    format!("{ratio:.decimals$} × [{low:.decimals$}, {high:.decimals$}]")
+    let [ratio, low, high] = [ratio, low, high].map(|one| digits(one, decimals));
+    format!("{ratio} × [{low}, {high}]")
 }
 
 /// How uncertain or how noisy a value is, as a share of the value: `1.2 %`. Above 1000 %, nothing is known of the
@@ -393,6 +399,13 @@ mod tests {
         assert_eq!(shown, ["500 ps", "12 ns", "1.23 µs", "5.10 ms", "2.50 s"]);
         assert_eq!(quantity(0.0, &Unit::Bytes), "0 B");
         assert_eq!(quantity(f64::NAN, &Unit::Bytes), "not a number");
+    }
+
+    #[test]
+    fn figures_with_more_digits_than_a_reading_has_are_short() {
+        assert_eq!(quantity(1e308, &Unit::Nanoseconds), "1.00e299 s");
+        assert_eq!((exact(1e300, &Unit::Bytes), times(1e300)), ("1.00e291 GB".into(), "1.00e300 ×".into()));
+        assert_eq!(change_between(1e20, 1e19, f64::INFINITY), "1.00e20 × [1.00e19, inf]");
     }
 
     #[test]
