@@ -105,8 +105,9 @@ pub fn gc(args: &GcArgs) -> Result<Code, Fault> {
     let _ = match args.dry_run {
         true => writeln!(text, "{kept} {runs}."),
         false => {
-            let freed = before.saturating_sub(store.size()?);
-            writeln!(text, "{kept} {runs}; {} were freed.", quantity(freed as f64, &Unit::Bytes))
+            // Space of runs that were removed earlier is returned as well.
+            let smaller = before.saturating_sub(store.size()?);
+            writeln!(text, "{kept} {runs}; the store is {} smaller.", quantity(smaller as f64, &Unit::Bytes))
         }
     };
     output::print(&text)?;
