@@ -16,8 +16,8 @@ Examples:
   scruple trend parse --machine all --metrics malloc
 ")]
 pub struct TrendArgs {
-    /// The name of a command or a case, as tables show it.
-    pub subject: String,
+    /// The name of a command or a case, as tables show it (without it, the error names those that there are).
+    pub subject: Option<String>,
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]
     pub metrics: Vec<String>,

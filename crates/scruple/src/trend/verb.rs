@@ -31,17 +31,18 @@ pub struct ChosenRuns {
 pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
     metrics_and_limits::check_metrics(&args.metrics)?;
     let store = open_store::existing(args.store.as_deref())?;
-    let points = store.points(&args.subject)?;
+    let points = args.subject.as_ref().map(|subject| store.points(subject)).transpose()?.unwrap_or_default();
     if points.is_empty() {
         let known = store.subjects()?;
+        let lacks = match &args.subject {
+            Some(subject) => format!("no stored run has ‘{subject}’"),
+            None => "name a subject".to_owned(),
+        };
         return Err(Fault::usage(match known.is_empty() {
             true => "no run is stored yet: `scruple run` stores the first".to_owned(),
-            false => format!(
-                "no stored run has ‘{}’: there are {}; {} shows the runs",
-                args.subject,
-                list_names(&known),
-                store.list_command()
-            ),
+            false => {
+                format!("{lacks}: there are {}; {} shows the runs", list_names(&known), store.list_command())
+            }
         }));
     }
     let chosen = chosen(args, points)?;
@@ -50,7 +51,7 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
         return Err(Fault::usage(format!(
             "the runs of ‘{}’ have none of these metrics: `scruple inspect metrics` lists them, `scruple show{option}` what a run \
              has; `scruple history report{option}` shows an imported series",
-            args.subject,
+            chosen.subject,
             option = paths::store_option(store.address())
         )));
     }
@@ -63,7 +64,7 @@ pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {
 }
 
 fn chosen(args: &TrendArgs, points: Vec<StoredPoint>) -> Result<ChosenRuns, Fault> {
-    let subject = args.subject.clone();
+    let subject = args.subject.clone().unwrap_or_default();
     if args.machine.as_deref() == Some(ALL) {
         return Ok(ChosenRuns { subject, machine: None, points, left_out: SortedMap::new() });
     }

@@ -78,6 +78,9 @@ fn a_subject_that_no_run_has_is_an_error_that_names_those_there_are() {
     let answer = place.run(["trend", "parses"]);
     assert_eq!(answer.code, 2);
     assert!(answer.stderr.contains("no stored run has ‘parses’: there are ‘parse’"), "{}", answer.exchange());
+    let answer = place.run(["trend"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.stderr.contains("name a subject: there are ‘parse’"), "{}", answer.exchange());
     // The command that lists the runs reads the store that was named.
     std::fs::copy(place.file("store.db"), place.file("other.db")).expect("a copy of the store");
     let answer = place.run(["trend", "parses", "--store", "other.db"]);
