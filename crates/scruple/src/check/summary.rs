@@ -217,8 +217,9 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<FoundRow> {
 }
 
 fn value_text(sample: &Sample, estimate: &Estimate) -> String {
-    match estimate.interval {
+    let value = match estimate.interval {
         None if sample.repeats() && sample.quality <= Quality::Near => exact(estimate.value, &sample.unit),
         _ => quantity(estimate.value, &sample.unit),
-    }
+    };
+    format!("{}{value}", sample.worth().mark())
 }

@@ -181,10 +181,10 @@ impl RevisionSettings<'_> {
     ) -> Result<(CommandPasses, Result<(), Stop>), Fault> {
         let effort = verb::effort(self.sampling)?;
         let work = WorkFolder::make()?;
-        prepared.push(arms::tare_arm(work.path(), &prepared[0].job)?);
         let programs: Vec<&Path> = prepared.iter().map(|one| one.job.program.path.as_path()).collect();
         let label = self.store.label.as_deref();
         let mut run = new_run::empty_run(self.sampling.seed, label, self.terms, &programs);
+        prepared.push(arms::tare_arm(work.path(), &prepared[0].job)?);
         remarks.into_iter().for_each(|(code, text)| run.warn(code, text));
         let store = open_store::for_run(self.store)?;
         let progress = if self.quiet { Progress::hidden() } else { Progress::new() };

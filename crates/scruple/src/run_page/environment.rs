@@ -31,6 +31,16 @@ pub fn section(run: &Run) -> Section {
     }
 }
 
+/// Returns the path of a file as a page shows it. A build of a version is below its digest in Scruple's cache, of which a
+/// reader elsewhere needs no more.
+fn shown_path(path: &str) -> String {
+    let build = path.rsplit_once("/built/").and_then(|(_, below)| below.split_once('/'));
+    match build.and_then(|(digest, file)| Some((digest.get(..10)?, file.trim_start_matches("./")))) {
+        Some((digest, file)) => format!("{file} of build {digest}"),
+        None => path.to_owned(),
+    }
+}
+
 /// Makes the section about the differences between two environments, and what they mean for the metrics.
 pub fn differences(report: &Report<'_>) -> Option<Section> {
     let environments = report.environments.as_ref()?;
@@ -99,10 +109,14 @@ fn facts(place: &Provenance) -> Vec<(String, String)> {
         None => format!("Variable {name}"),
     };
     facts.extend(place.environment.iter().map(|(name, value)| (named(name), value.clone())));
-    facts
-        .extend(place.toolchains.iter().map(|(name, version)| (format!("Compiler {name}"), version.clone())));
+    facts.extend(
+        place
+            .toolchains
+            .iter()
+            .map(|(path, version)| (format!("Compiler {}", shown_path(path)), version.clone())),
+    );
     let file = |kind: &str, path: &str, digest: &str| {
-        (format!("{kind} {path}"), digest.chars().take(DIGITS).collect())
+        (format!("{kind} {}", shown_path(path)), digest.chars().take(DIGITS).collect())
     };
     facts.extend(place.libraries.iter().map(|(path, digest)| file("Library", path, digest)));
     facts.extend(place.programs.iter().map(|(path, digest)| file("Program", path, digest)));

@@ -27,7 +27,9 @@ fn of(summary: &GateSummary, weighed: &[WeighedRun]) -> Page {
         .map(|[base, head]| format!("{} → {}", harmless_name(base), harmless_name(head)));
     let mut kind = vec!["Gate".to_owned()];
     kind.extend(between.clone());
-    kind.extend(weighed.first().map(|one| of_run(&one.run)).unwrap_or_default());
+    // The facts name the runs.
+    let of_first = weighed.first().map(|one| of_run(&one.run)).unwrap_or_default();
+    kind.extend(of_first.into_iter().filter(|part| !part.starts_with("run ")));
     let mut sections = vec![decided(summary)];
     sections.extend(limits(summary));
     sections.extend(origins(summary));

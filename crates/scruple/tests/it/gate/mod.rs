@@ -292,6 +292,9 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     let answer = gate(&place, &[&limits[..], &files].concat());
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(place.read("check.svg").contains(" regressions, 1 limit exceeded"), "{}", answer.exchange());
+    let page = place.read("check.html");
+    assert!(page.contains("Program app of build ") && !page.contains(".cache"), "{page}");
+    assert_eq!(page.matches("run 1").count() + page.matches("empty-").count(), 1, "{page}");
     assert!(place.read("check.md").contains("- 1 limit kept\n"), "{}", place.read("check.md"));
     assert!(answer.stdout.contains("1,000 B → 1,001 B  +0.10 % (+1 B)"), "{}", answer.exchange());
     assert!(place.read("check.md").contains("| regression | `./app` | malloc bytes | 1,000 B | 1,001 B |"));
