@@ -41,7 +41,7 @@ const OPTIONS: [(&str, &str, &str); 22] = [
 
 /// Words that users expect, since another verb or another tool has them: the command, the word, and the option. Words
 /// without a command stand for commands.
-const EXPECTED: [(&str, &str, &str); 26] = [
+const EXPECTED: [(&str, &str, &str); 28] = [
     ("", "diff", "compare"),
     ("", "gate", "check"),
     ("", "version", "--version"),
@@ -60,6 +60,8 @@ const EXPECTED: [(&str, &str, &str); 26] = [
     ("report", "--format", "--export"),
     ("run", "--format", "--export"),
     ("show", "--format", "--export"),
+    ("show", "--list", "scruple store list"),
+    ("store", "show", "scruple show"),
     ("load", "--check", "--expect"),
     ("load", "--qps", "--rate"),
     ("load", "--rps", "--rate"),

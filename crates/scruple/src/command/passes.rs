@@ -70,6 +70,8 @@ impl Deciding {
 pub enum IgnoredFailures {
     /// No failure is ignored.
     Nothing,
+    /// No failure is ignored, and the command line has no option that changes this.
+    Never,
     /// Every exit code other than 0 and every signal is ignored.
     Everything,
     /// Exits with these codes are ignored.
@@ -79,7 +81,7 @@ pub enum IgnoredFailures {
 impl IgnoredFailures {
     fn covers(&self, ending: &Ending) -> bool {
         match (self, ending) {
-            (_, Ending::TimedOut) | (IgnoredFailures::Nothing, _) => false,
+            (_, Ending::TimedOut) | (IgnoredFailures::Nothing | IgnoredFailures::Never, _) => false,
             (IgnoredFailures::Everything, _) => true,
             (IgnoredFailures::Codes(codes), Ending::Exited(code)) => codes.contains(code),
             (IgnoredFailures::Codes(_), _) => false,
@@ -307,6 +309,7 @@ impl CommandPasses {
         let output = weighing.shown_error_output();
         let advice = match weighing.ending {
             Ending::TimedOut => "",
+            _ if self.ignored == IgnoredFailures::Never => "",
             _ if output.is_empty() => " (-i measures it regardless, and --show-output shows what it prints)",
             _ => " (-i measures it regardless)",
         };

@@ -195,7 +195,7 @@ impl RevisionSettings<'_> {
             run,
             store,
             self.interrupted,
-            IgnoredFailures::Nothing,
+            IgnoredFailures::Never,
             progress,
         )?;
         let result = passes.take(&effort);
