@@ -42,7 +42,10 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     if let Some(tool) = &report.run.provenance.tool {
         return match more {
             _ if least || more == 0 => String::new(),
-            _ if is_predictable => format!("; about {} more by {tool} would tell", grouped(more as f64)),
+            _ if is_predictable => {
+                let what = if of_processes { "processes of" } else { "by" };
+                format!("; about {} more {what} {tool} would tell", grouped(more as f64))
+            }
             _ => "; no reasonable number of readings would tell".to_owned(),
         };
     }
