@@ -7,7 +7,7 @@ use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;
 use scruple_core::run::Run;
 use scruple_core::sorting;
-use scruple_core::subject::Role;
+use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::exact;
 
 /// Writes the outcome in one line.
@@ -33,12 +33,13 @@ pub fn outcome(gate: &GateSummary) -> String {
     };
     // Limits and rows that launches cannot decide have no number of blocks.
     let more = |row: &FoundRow| row.finding.comparison.as_ref().is_some_and(|one| one.more_blocks > 0);
-    let advice = match gate.rows_of(GateOutcome::CantTell, true).any(more) {
+    let unread = parts.is_empty() && gate.launches_given;
+    let advice = match unread || gate.rows_of(GateOutcome::CantTell, true).any(more) {
         true => format!(" {} may decide.", gate.longer),
         false => String::new(),
     };
     match parts.is_empty() {
-        true => format!("{head}: no figure that decides could be read."),
+        true => format!("{head}: no figure that decides could be read.{advice}"),
         false => format!("{head}: {}.{advice}", parts.join(", ")),
     }
 }
@@ -93,13 +94,12 @@ pub fn varying(rows: &[FoundRow]) -> String {
 
 /// Says where and how a run was measured.
 pub fn environment(run: &Run) -> String {
-    let blocks = run
-        .arms_of(Role::Subject)
-        .filter_map(|arm| arm.sample("time.wall").or(arm.sample("load.rate")))
-        .map(|sample| sample.readings.len())
-        .min()
-        .unwrap_or(0);
-    let (of, readings) = (&run.provenance, counted(blocks, "reading"));
+    let readings = |arm: &Arm| {
+        let of = |key: &str, word: &'static str| Some((arm.sample(key)?.readings.len(), word));
+        of("time.wall", "timing").or_else(|| of("load.rate", "window"))
+    };
+    let (fewest, word) = run.arms_of(Role::Subject).filter_map(readings).min().unwrap_or((0, "timing"));
+    let (of, readings) = (&run.provenance, counted(fewest, word));
     format!(
         "{} · {readings} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
         of.machine_class, run.seed, of.load, of.kernel, run.id

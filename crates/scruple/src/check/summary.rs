@@ -89,6 +89,8 @@ pub struct GateSummary {
     pub name: String,
     /// What makes the next measurement longer: an option of the verb that weighed.
     pub longer: &'static str,
+    /// Whether all launches were made that the command line asked for. Few do not reach the instruments.
+    pub launches_given: bool,
 }
 
 /// The code of a remark that is left out, because the headline already says it.
@@ -163,6 +165,7 @@ impl GateSummary {
             remarks,
             facts,
             repeat: shell_words::join(repeat),
+            launches_given: context.launches_given && weighed.iter().all(|one| one.fault.is_none()),
             runs: weighed.iter().map(|one| one.run.id.clone()).collect(),
             name: context.name.unwrap_or_else(|| "default".to_owned()),
             longer: match (of_load, context.launches_given) {

@@ -44,7 +44,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
       only shown: slower  new  wall          5.13 ms → 7.70 ms  +50.0 % [+50.0, +50.1]
 
     These decide: malloc bytes, mallocs, malloc peak. All other figures are only shown.
-    scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
+    scripted · 20 timings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
     "#);
     assert_snapshot!(place.read("check.md"), @r#"
     <!-- scruple:check:default -->
@@ -69,7 +69,7 @@ fn one_byte_more_fails_and_a_slower_time_only_informs() {
     <details><summary>Where and how</summary>
 
     - These decide: malloc bytes, mallocs, malloc peak. All other figures are only shown.
-    - scripted · 20 readings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
+    - scripted · 20 timings of each side, interleaved · seed 1 · load 0.0 · kernel  · run scripted-1
 
     </details>
     "#);
@@ -177,8 +177,7 @@ fn the_budget_of_a_gate_contains_the_time_between_launches() {
     let more = ["--gate", "time.cpu", "--budget", "1ms", "--margin", "0.1%", "true", "true new"];
     let answer = place.run(words.iter().chain(&more));
     assert_eq!(answer.code, 3, "{}", answer.exchange());
-    let blocks =
-        answer.stdout.split(" readings of each side").next().and_then(|head| head.rsplit(' ').next());
+    let blocks = answer.stdout.split(" timings of each side").next().and_then(|head| head.rsplit(' ').next());
     let blocks: u32 = blocks.and_then(|text| text.parse().ok()).expect("a number of blocks");
     assert!(blocks < 320, "as many blocks as there may be: {}", answer.exchange());
 }
@@ -194,7 +193,7 @@ fn a_gate_of_times_goes_on_until_the_time_that_decides_is_clear() {
         place.script(&[("old", noisy(1)), ("new", noisy(2))]);
         let words = ["check", "run", "--scripted", "script.json", "--no-store", "-n", "old", "-n", "new"];
         let answer = place.run(words.iter().chain(&["--gate", gate, "true", "true new"]));
-        let head = answer.stdout.split(" readings of each side").next().unwrap_or_default();
+        let head = answer.stdout.split(" timings of each side").next().unwrap_or_default();
         head.rsplit(' ').next().and_then(|text| text.parse::<u32>().ok()).expect("a number of blocks")
     };
     let (of_counts, of_times) = (blocks("malloc"), blocks("time.cpu"));
@@ -292,10 +291,10 @@ fn a_commit_that_costs_a_byte_more_fails_until_it_is_accepted() {
     let answer = gate(&place, &[&limits[..], &files].concat());
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     assert!(place.read("check.svg").contains(" regressions, 1 limit exceeded"), "{}", answer.exchange());
+    assert!(place.read("check.md").contains("- 1 limit kept\n"), "{}", place.read("check.md"));
     let page = place.read("check.html");
     assert!(page.contains("Program app of build ") && !page.contains(".cache"), "{page}");
     assert_eq!(page.matches("run 1").count() + page.matches("empty-").count(), 1, "{page}");
-    assert!(place.read("check.md").contains("- 1 limit kept\n"), "{}", place.read("check.md"));
     assert!(answer.stdout.contains("1,000 B → 1,001 B  +0.10 % (+1 B)"), "{}", answer.exchange());
     assert!(place.read("check.md").contains("| regression | `./app` | malloc bytes | 1,000 B | 1,001 B |"));
     let sarif: serde_json::Value = serde_json::from_str(&place.read("check.sarif")).expect("SARIF");
