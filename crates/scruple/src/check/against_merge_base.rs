@@ -124,7 +124,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         subjects: &subjects,
         limit,
     };
-    context.origins = origins::origins(&weighed, &rules, &at);
+    context.origins = origins::origins(&weighed, &rules, &at, values::duration(&args.budget)?);
     conclude(&weighed, &rules, context, &args.results)
 }
 

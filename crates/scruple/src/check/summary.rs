@@ -137,6 +137,8 @@ impl GateSummary {
             );
             remarks.push(Warning { code: "gate-not-read".to_owned(), text });
         }
+        let unknown = context.origins.unknown;
+        remarks.extend(unknown.into_iter().map(|text| Warning { code: "origin-unknown".to_owned(), text }));
         let of_limits: Vec<Kept> = limits.iter().map(|limit| limit.kept).collect();
         let kept = match context.not_measured {
             Some(_) => Kept::Yes,
@@ -160,7 +162,7 @@ impl GateSummary {
             varying: sentence::varying(&rows),
             rows,
             limits,
-            origins: context.origins,
+            origins: context.origins.functions,
             not_measured: context.not_measured,
             remarks,
             facts,

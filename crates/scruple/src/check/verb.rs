@@ -2,7 +2,7 @@
 
 use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};
-use super::origins::RegressionOrigin;
+use super::origins::Origins;
 use super::report;
 use super::summary::{GateSummary, WeighedRun};
 use crate::bench;
@@ -121,7 +121,7 @@ pub struct SummaryContext {
     /// Why no measurement was needed, if none was made.
     pub not_measured: Option<String>,
     /// The functions that regressions come from.
-    pub origins: Vec<RegressionOrigin>,
+    pub origins: Origins,
     /// Whether the command line gave the number of launches.
     pub launches_given: bool,
 }

@@ -66,7 +66,7 @@ const BLOCKS: u32 = 8;
 const LONG: Duration = Duration::from_millis(500);
 /// How many times longer a program takes while it is counted: the least for loops over data, the most for programs that
 /// call functions all the time (`bench/explain/run.py`).
-const COSTS: (f64, f64) = (7.0, 30.0);
+pub const COSTS: (f64, f64) = (7.0, 30.0);
 
 /// Runs both programs. `sources` are used to name functions if necessary. Two launchers allow both sides to run at the
 /// same time, because counts do not depend on other load. They may depend on what the other program does to files,

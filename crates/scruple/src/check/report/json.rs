@@ -63,6 +63,9 @@ struct OriginView<'a> {
     function: &'a str,
     difference: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<&'a str>,
+    same_code: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<(u32, u32)>,
@@ -104,6 +107,8 @@ pub fn text(summary: &GateSummary) -> String {
         metric: &origin.metric,
         function: &origin.function,
         difference: origin.delta,
+        counts: origin.counts.as_deref(),
+        same_code: origin.same_code,
         file: origin.hunk.as_ref().map(|hunk| hunk.file.as_str()),
         lines: origin.hunk.as_ref().map(|hunk| hunk.lines),
     });

@@ -32,6 +32,8 @@ fn outcome_of_limit(kept: Kept) -> String {
 /// Returns the name of a function, and its additional cost with the place where the change touches it.
 fn origin_words(origin: &RegressionOrigin) -> (String, String) {
     let name = if origin.function.is_empty() { "(no name)" } else { &origin.function };
+    let counts = origin.counts.as_ref().map_or_else(String::new, |word| format!(" {word}"));
+    let code = if origin.same_code { ", its code is the same" } else { "" };
     let place = origin.hunk.as_ref().map_or_else(String::new, |hunk| format!(", {}", hunk.places()));
-    (name.to_owned(), format!("+{}{place}", grouped(origin.delta.round())))
+    (name.to_owned(), format!("+{}{counts}{code}{place}", grouped(origin.delta.round())))
 }

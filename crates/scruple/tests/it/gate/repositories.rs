@@ -1,8 +1,9 @@
 //! Which two versions of a repository `scruple check` weighs, and what it says of the others.
 
 use super::gate;
+use crate::programs::{has_valgrind, python};
 use crate::repository::{BUILD, Repository};
-use crate::support::Place;
+use crate::support::{Place, at};
 
 #[test]
 fn a_shallow_clone_of_a_merge_is_weighed_against_the_branch_that_it_merges_into() {
@@ -106,4 +107,56 @@ fn the_base_is_the_branch_also_if_a_tag_has_its_name() {
     repository.commit_allocations([2]);
     let answer = gate(&place, &["--base", "trunk"]);
     assert_eq!(answer.code, 1, "more than on the branch, as much as at the tag: {}", answer.exchange());
+}
+
+#[test]
+fn a_regression_of_a_script_is_named_by_its_function() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let source = |times: u32| {
+        format!(
+            "def tally(n):\n    for _ in range({times}): n += 1\n    return n\nfor i in range(100): tally(i)\n"
+        )
+    };
+    repository.write("app.py", &source(10));
+    repository.commit("one");
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.write("app.py", &source(400));
+    repository.commit("two");
+    let words =
+        "check --repo repo --no-store --gate instructions --build true -r 12 --budget 10min --json --";
+    let answer = place.run(words.split(' ').chain([python, "app.py"]));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let found = answer.json();
+    let origin = at(&found, "/check/origins/0");
+    let counts = "bytecode instructions of Python";
+    assert_eq!((&origin["function"], &origin["counts"]), (&"tally".into(), &counts.into()), "{found:#}");
+    assert_eq!((&origin["file"], &origin["lines"]), (&"app.py".into(), &serde_json::json!([2, 2])));
+}
+
+#[test]
+fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000]);
+    repository.git(&["checkout", "--quiet", "-b", "topic"]);
+    repository.commit_program("more", 10, 1001, "");
+    let answer = gate(&place, &["--budget", "100us"]);
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let text = answer.unwrapped();
+    let remark = "--budget left no time to find where regressions of ‘./app’ come from: `scruple explain ";
+    assert!(text.contains(remark) && text.contains(" -- ./app` says it"), "{}", answer.exchange());
+    assert!(!text.contains("Where it comes from"), "{}", answer.exchange());
+    let advice = "no figure that decides could be read. More launches, with a larger -r, may decide.";
+    for (program, code) in [("false", 4), ("true", 3)] {
+        let words = ["check", "--repo", "repo", "--no-store", "--build", "true", "-r", "1", "--", program];
+        let answer = place.run(words);
+        assert_eq!(answer.code, code, "{}", answer.exchange());
+        assert_eq!(answer.unwrapped().contains(advice), code == 3, "{}", answer.exchange());
+        assert!(!answer.stderr.contains("-i measures"), "there is no such option: {}", answer.exchange());
+    }
 }
