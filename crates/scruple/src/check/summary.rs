@@ -16,7 +16,7 @@ use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
 use scruple_core::sorting;
-use scruple_core::subject::Role;
+use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, exact, quantity};
 
 /// A run that the gate judges.
@@ -123,6 +123,9 @@ impl GateSummary {
                     format!("{} {are} not gated, because only {version} has {them}", list_names(names));
                 Warning { code: "not-in-both".to_owned(), text }
             }));
+            if rules.metrics.is_empty() {
+                remarks.extend(not_counted(&one.run));
+            }
             facts.push(sentence::environment(&one.run));
         }
         remarks.dedup();
@@ -191,6 +194,24 @@ fn checked_by_gate<'r>(report: &'r Report<'_>) -> impl Iterator<Item = &'r Check
         let mut alike = report.checked.iter().filter(|other| other.limit == checked.limit);
         !is_reference(&checked.arm) || alike.all(|other| is_reference(&other.arm))
     })
+}
+
+/// Remarks on the counts that decide by default and that no version of a subject has, so that they decide nothing.
+fn not_counted(run: &Run) -> Vec<Warning> {
+    let of = |arm: &Arm| arm.version.as_ref().map(|_| gate::without_version(arm).to_owned());
+    let mut remarks = Vec::new();
+    for key in ["instructions", "malloc.count"] {
+        for arm in run.arms_of(Role::Subject) {
+            let Some(why) = arm.absent(key) else { continue };
+            let has = |other: &Arm| of(other) == of(arm) && other.sample(key).is_some();
+            let subject = of(arm).map_or_else(String::new, |name| format!(" of ‘{name}’"));
+            let text = format!("{}{subject} decide nothing: {why}", title(key));
+            if !run.arms_of(Role::Subject).any(has) && !remarks.iter().any(|one: &Warning| one.text == text) {
+                remarks.push(Warning { code: "not-counted".to_owned(), text });
+            }
+        }
+    }
+    remarks
 }
 
 /// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.

@@ -12,6 +12,16 @@ fn a_limit_decides_beside_the_metrics() {
 }
 
 #[test]
+fn a_count_that_neither_side_has_is_named_with_the_reason() {
+    let place = Place::new();
+    let lacks = |seed| arm(1.0, seed).absent("counting", "malloc.count", "it is linked statically");
+    let answer = scripted(&place, lacks(1), lacks(2), &[]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let remark = "! mallocs decide nothing: it is linked statically";
+    assert_eq!(answer.unwrapped().matches(remark).count(), 1, "{}", answer.exchange());
+}
+
+#[test]
 fn a_gate_that_cannot_tell_names_the_option_that_was_given() {
     let place = Place::new();
     let noisy = |seed| noisy_arm(1.0, seed, 0.3);
