@@ -226,7 +226,8 @@ impl<R: 'static> Case<'_, R> {
         self
     }
 
-    /// Limits a metric per iteration: `budget("time.wall", 1500)`, `budget("malloc.bytes", "+5%")`.
+    /// Limits a metric per iteration: `budget("time.wall", 1500)`. `budget("malloc.bytes", "+5%")` needs something to
+    /// compare with: `--against` or `--baseline`.
     pub fn budget(self, metric: &str, max: impl Into<Limit>) -> Self {
         self.declaration.budgets.push((metric.to_owned(), max.into()));
         self
