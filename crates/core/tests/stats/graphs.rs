@@ -115,6 +115,26 @@ fn a_merge_is_named_only_for_changes_of_its_own() {
 }
 
 #[test]
+fn a_merge_between_its_parents_is_neither_better_nor_worse() {
+    let parents = forked();
+    let better = |bytes: &[f64], at: usize| {
+        let found = |history: &History| {
+            let changes = only(history).changes;
+            changes.iter().find(|change| change.at == at).expect("a change").better
+        };
+        let timed = found(&timed(&parents, &bytes.iter().map(|one| one / 100.0).collect::<Vec<f64>>(), 8));
+        assert_eq!(found(&counted(&parents, bytes)), timed);
+        timed
+    };
+    // The main line has 94, the branch 136.
+    let merged = |bytes: f64| [100.0, 100.0, 100.0, 136.0, 94.0, 136.0, 94.0, 136.0, bytes, bytes];
+    assert_eq!(better(&merged(112.0), 8), None);
+    assert_eq!(better(&merged(112.0), 3), Some(false));
+    assert_eq!(better(&merged(150.0), 8), Some(false));
+    assert_eq!(better(&merged(80.0), 8), Some(true));
+}
+
+#[test]
 fn spikes_and_reverts_follow_parents() {
     let parents = forked();
     let mut bytes = [100.0; 10];

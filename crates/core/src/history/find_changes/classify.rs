@@ -82,6 +82,16 @@ fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Optio
         .map(|(number, _)| number)
 }
 
+/// Whether the new level of a cut is above that of one version that it directly follows and below that of another. Such a
+/// merge is worse than one parent and better than the other, and each parent's own change is named where it was made.
+fn between_parents(places: &ArtefactGroups, steps: &Steps, cut: &Cut) -> bool {
+    let own = steps.levels[cut.to].0;
+    let parents = places.all[cut.at].after.iter().filter_map(|version| places.of.get(version));
+    let (below, above): (Vec<f64>, Vec<f64>) =
+        parents.map(|place| steps.levels[steps.parts[*place]].0).partition(|level| *level < own);
+    !below.is_empty() && above.iter().any(|level| *level > own)
+}
+
 /// Whether a merge only combines the changes of its parents since they diverged: then it changes nothing itself.
 fn both_sides(graph: &Graph, places: &ArtefactGroups, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
@@ -160,7 +170,7 @@ fn change(
         ratio: cut.ratio,
         interval: cut.interval,
         p: cut.p,
-        better: (from != to).then_some((to < from) == lower),
+        better: (from != to && !between_parents(places, steps, cut)).then_some((to < from) == lower),
         accepted: accepted(range.history, gathered, &set),
         set,
     }
