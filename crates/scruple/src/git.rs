@@ -83,7 +83,9 @@ impl Repository {
 
     /// Returns the full id of the commit that a revision names.
     pub fn commit(&self, revision: &str) -> Result<String, GitError> {
-        self.ask(["rev-parse", "--verify", "--end-of-options", &format!("{revision}^{{commit}}")])
+        // After `:/` the whole rest is a text in a commit's message.
+        let whole = if revision.starts_with(":/") { "" } else { "^{commit}" };
+        self.ask(["rev-parse", "--verify", "--end-of-options", &format!("{revision}{whole}")])
     }
 
     /// Whether the repository has no commit that a name leads to.

@@ -75,7 +75,7 @@ impl VersionSelection {
         words.extend(since.iter().chain(&until).map(String::as_str));
         words.push("--end-of-options");
         let within: Vec<&str> = match chosen.is_empty() {
-            true => text.split_whitespace().collect(),
+            true => revisions(source, &text),
             false => chosen.iter().map(String::as_str).collect(),
         };
         words.extend(&within);
@@ -156,6 +156,17 @@ fn check_depth(source: &Source, all: &[SelectedVersion]) -> Result<(), Fault> {
             source.place,
             short_commit(end)
         ))),
+    }
+}
+
+/// Returns the revisions and ranges that a text consists of. One that git knows may itself contain spaces, as
+/// `:/two words` and `main@{2 days ago}..main` do.
+fn revisions<'t>(source: &Source, text: &'t str) -> Vec<&'t str> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let whole = ["rev-list", "--max-count=1", "--end-of-options", text, "--"];
+    match words.len() > 1 && source.repository.ask(whole).is_ok() {
+        true => vec![text],
+        false => words,
     }
 }
 

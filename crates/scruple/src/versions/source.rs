@@ -161,7 +161,10 @@ impl Source {
             true => "the clone is shallow: `git fetch --unshallow` gets the rest".to_owned(),
             false => "`git log` and `git tag` list what there is".to_owned(),
         };
-        let mut ends = range.split_whitespace().flat_map(|word| word.trim_start_matches('^').split(".."));
+        // A text to find, or a date, may contain spaces and dots.
+        let has_text = [":/", "{/", "@{"].iter().any(|mark| range.contains(mark));
+        let words = range.split_whitespace().filter(|_| !has_text);
+        let mut ends = words.flat_map(|word| word.trim_start_matches('^').split(".."));
         let is_unknown = |end: &&str| !end.is_empty() && self.repository.commit(end).is_err();
         let unknown = ends.find_map(|end| Some(end.trim_start_matches('.')).filter(is_unknown));
         let unknown = unknown.unwrap_or(range);

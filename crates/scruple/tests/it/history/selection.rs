@@ -44,6 +44,25 @@ fn control_characters_in_a_message_or_a_name_hide_no_commit() {
     assert_eq!(place.recorded().states(), ["built"; 3]);
 }
 
+#[test]
+fn a_revision_may_contain_spaces() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    ["more work", "less work"].iter().for_each(|title| drop(repository.commit_program(title, 10, 100, "")));
+    let titles = |words: &[&str]| -> Vec<String> {
+        let answer = place.history(&[words, &["--rounds", "1", "--time-only"]].concat());
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let recorded = place.recorded();
+        recorded.versions().iter().filter_map(|one| one["title"].as_str().map(str::to_owned)).collect()
+    };
+    assert_eq!(titles(&[":/more work"]), ["more work"]);
+    assert_eq!(titles(&["HEAD^{/more work}..HEAD"]), ["less work"]);
+    assert_eq!(titles(&["HEAD ^HEAD~1"]), ["less work"]);
+    assert_eq!(titles(&["--commits", ":/more work,HEAD"]), ["more work", "less work"]);
+    let answer = place.history(&[":/no such work"]);
+    assert!(answer.code == 2 && answer.stderr.contains("revision ‘:/no such work’"), "{}", answer.exchange());
+}
+
 /// A repository of ten commits. The seventh allocates more, and the last one changes documents only.
 fn one_costs_more(place: &Place) -> Repository {
     let repository = Repository::new(place, "repo");
