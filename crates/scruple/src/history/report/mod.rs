@@ -23,7 +23,7 @@ use crate::history::args::PageArgs;
 use crate::render::export::Formats;
 use event::HistoryEvent;
 use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
-use scruple_core::metric::DEFAULT_METRICS;
+use scruple_core::metric::{DEFAULT_METRICS, Pass};
 use scruple_core::provenance::short_commit;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::Arm;
@@ -252,11 +252,11 @@ impl<'a> HistoryReport<'a> {
         self.history.run.terms.margin
     }
 
-    /// Whether a version has readings of its own.
+    /// Whether a version has readings of its own, besides the costs of its build.
     fn is_weighed(&self, index: usize) -> bool {
-        let version = &self.history.versions[index];
-        version.state == VersionState::Built
-            && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| arm.sample(key).is_some()))
+        let read = |arm: &Arm, key: &String| arm.sample(key).is_some_and(|read| read.pass != Pass::Build);
+        self.history.versions[index].state == VersionState::Built
+            && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| read(arm, key)))
     }
 
     fn version(&self, index: usize) -> &'a Version {

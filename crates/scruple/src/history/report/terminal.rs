@@ -309,6 +309,8 @@ mod tests {
     use crate::history::report::HistoryReport;
     use crate::history::report::fixture::{JudgedHistory, rich};
     use scruple_core::history::VersionState;
+    use scruple_core::metric::Pass;
+    use scruple_core::sample::Figure;
 
     #[test]
     fn a_weighed_version_that_stands_for_the_version_of_a_change_is_not_among_the_others() {
@@ -327,5 +329,25 @@ mod tests {
         made.history.versions[at].state = VersionState::SameBinary;
         made.history.versions[at].same_as = Some(same);
         assert_eq!(others(&made), "No change was found at the other 19 weighed versions.");
+    }
+
+    #[test]
+    fn a_version_that_was_built_and_not_launched_is_not_weighed() {
+        let mut made = rich();
+        let first_line = |made: &JudgedHistory| {
+            let text = HistoryReport::of(&made.history, &made.judgement).terminal(200);
+            anstream::adapter::strip_str(&text).to_string().lines().nth(1).map(str::to_owned)
+        };
+        let weighed = |line: Option<String>| line.is_some_and(|line| line.contains("built, not weighed"));
+        assert!(!weighed(first_line(&made)));
+        let commit = made.history.versions[1].commit.clone();
+        for arm in made.history.run.arms.iter_mut().filter(|arm| arm.version.as_ref() == Some(&commit)) {
+            for figure in arm.figures.values_mut() {
+                if let Figure::Sample(sample) = figure {
+                    sample.pass = Pass::Build;
+                }
+            }
+        }
+        assert!(weighed(first_line(&made)), "{:?}", first_line(&made));
     }
 }
