@@ -7,6 +7,7 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};
 use scruple_core::plural::counted;
+use scruple_core::provenance::short_commit;
 use scruple_core::sample::Figure;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
@@ -14,9 +15,10 @@ use scruple_core::unit::quantity;
 use std::collections::BTreeSet;
 
 /// The codes of remarks that depend on the current range, and are therefore renewed each time.
-const PASSING: [&str; 10] = [
+const PASSING: [&str; 11] = [
     "across-nodes",
     "came-and-went",
+    "case-failed",
     "counts-shift",
     "dirty-tree",
     "not-fetched",
@@ -74,6 +76,7 @@ pub fn end(history: &mut StoredHistory) {
         sentences.into_iter().for_each(|text| history.run.warn("across-nodes", text));
     }
     came_and_went(history).into_iter().for_each(|text| history.run.warn("came-and-went", text));
+    without_figures(history).into_iter().for_each(|text| history.run.warn("case-failed", text));
     shifting(history).into_iter().for_each(|text| history.run.warn("counts-shift", text));
     on_slopes(history).into_iter().for_each(|text| history.run.warn("slope", text));
     let skipped = history.entries.iter().filter(|entry| entry.version.state == VersionState::Skipped).count();
@@ -139,6 +142,22 @@ fn came_and_went(history: &StoredHistory) -> Vec<String> {
         }
     }
     sentences
+}
+
+/// Says why a case has no figures at a version: it failed there, or was skipped.
+fn without_figures(history: &StoredHistory) -> Option<String> {
+    let listed: BTreeSet<&str> = history.entries.iter().map(|entry| entry.version.commit.as_str()).collect();
+    let mut found = history.run.arms_of(Role::Subject).filter_map(|arm| {
+        let version = arm.version.as_deref().filter(|version| listed.contains(version))?;
+        let why = arm.absent("time.wall").filter(|_| matches!(arm.subject, Subject::Case { .. }))?;
+        Some((&arm.name, version, why))
+    });
+    let (name, version, why) = found.next()?;
+    let more = match found.count() {
+        0 => String::new(),
+        more => format!(" ({more} more like it)"),
+    };
+    Some(format!("‘{name}’ has no figures at {}: {why}{more}", short_commit(version)))
 }
 
 /// A version, the entry that was weighed for it, and those that were weighed for the versions that it follows.

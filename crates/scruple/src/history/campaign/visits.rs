@@ -150,6 +150,8 @@ impl Visits<'_> {
         subject: usize,
         why: String,
     ) -> Result<Option<Duration>, Fault> {
+        // A reason is a clause; what the program printed may have several lines.
+        let why = why.lines().map(str::trim).collect::<Vec<_>>().join(" ");
         if self.scope.subjects.len() == 1 {
             return self.reject(index, VersionState::RunFailed, why, "").map(|()| None);
         }

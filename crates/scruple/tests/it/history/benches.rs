@@ -84,12 +84,15 @@ fn a_case_that_fails_is_recorded_and_a_program_without_cases_is_passed_over() {
     commit("whole", &[good, r#"{"name":"bad","cost":50}"#]);
     commit("half", &[good, r#"{"name":"bad","cost":50,"does":"throw"}"#]);
     commit("nothing", &[r#"{"name":"bad","cost":50,"does":"die"}"#]);
-    repository.write_program("bench", "#!/bin/sh\nexit 3\n");
+    repository.write_program("bench", "#!/bin/sh\nprintf 'one\\n  two\\n' >&2\nexit 3\n");
     repository.commit("no bench program");
     let answer = take(&place, &["--rounds", "3", "--bench", "--", "./bench"]);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let recorded = place.recorded();
     assert_eq!(recorded.states(), ["built", "built", "run-failed", "run-failed"]);
+    let half = recorded.version("half")["commit"].as_str().expect("an id")[..10].to_owned();
+    let failed = format!("case-failed: ‘bad’ has no figures at {half}: ValueError: it threw");
+    assert!(remarks(&answer).contains(&failed), "{:?}", remarks(&answer));
     assert_eq!(recorded.readings_of("half", "good", "time.wall").len(), 3);
     assert_eq!(recorded.absent("half", "bad", "time.wall"), "ValueError: it threw");
     let why = |title: &str| recorded.version(title)["why"].as_str().unwrap_or("").to_owned();
@@ -98,7 +101,8 @@ fn a_case_that_fails_is_recorded_and_a_program_without_cases_is_passed_over() {
         "{}",
         why("nothing")
     );
-    assert!(why("no bench program").contains("exited with code 3"), "{}", why("no bench program"));
+    let said = why("no bench program");
+    assert!(said.contains("exited with code 3") && said.contains("one two"), "{said}");
     place.assert_no_processes();
 }
 
