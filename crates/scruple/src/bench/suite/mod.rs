@@ -10,6 +10,7 @@ mod differing_processes;
 mod earlier_core;
 mod earlier_nets;
 mod few_readings;
+mod growing_costs;
 mod instructions;
 mod introduce;
 mod loaded_code;

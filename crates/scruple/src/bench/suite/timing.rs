@@ -8,7 +8,7 @@ use super::prepare::Preparation;
 use super::programs::Programs;
 use super::{
     Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
-    earlier_nets, few_readings, rare_costs, readings, warm_up, wide_intervals,
+    earlier_nets, few_readings, growing_costs, rare_costs, readings, warm_up, wide_intervals,
 };
 use crate::fault::Fault;
 use scruple_core::judge;
@@ -153,6 +153,7 @@ impl TimingPass<'_> {
         warm_up::add_remark(self.cases, self.record);
         few_readings::add_remark(self.cases, self.record);
         rare_costs::add_remark(self.cases, self.record);
+        growing_costs::add_remark(self.cases, self.record);
         if self.effort.answer_within.is_some() && self.programs.sides.len() == 1 {
             wide_intervals::add_remark(self.cases, self.record);
         }
