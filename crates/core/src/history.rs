@@ -212,8 +212,8 @@ pub struct Change {
     /// The probability of such a change in noise alone, corrected for the search and for the number of series; 0 for
     /// exact metrics.
     pub p: f64,
-    /// Whether the change is an improvement; absent where the level is the same, and where a merge lies between its
-    /// parents.
+    /// Whether the change is an improvement; absent where the level is the same, where a merge lies between its
+    /// parents, and where these have diverged before the range.
     pub better: Option<bool>,
     /// The reason for which a version of `set` declares the change as intended; absent where none does.
     pub accepted: Option<String>,

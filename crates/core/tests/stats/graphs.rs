@@ -135,6 +135,14 @@ fn a_merge_between_its_parents_is_neither_better_nor_worse() {
 }
 
 #[test]
+fn a_merge_of_lines_that_diverged_before_the_range_may_only_combine_them() {
+    let parents = [&[][..], &[], &[0, 1], &[2]].map(<[usize]>::to_vec);
+    let changes = only(&counted(&parents, &[120.0, 130.0, 150.0, 150.0])).changes;
+    let [change] = changes.as_slice() else { panic!("{changes:#?}") };
+    assert_eq!((change.at, change.better), (2, None));
+}
+
+#[test]
 fn spikes_and_reverts_follow_parents() {
     let parents = forked();
     let mut bytes = [100.0; 10];

@@ -92,6 +92,12 @@ fn between_parents(places: &ArtefactGroups, steps: &Steps, cut: &Cut) -> bool {
     !below.is_empty() && above.iter().any(|level| *level > own)
 }
 
+/// Whether the parents of a merge have diverged before the range, so that it may only combine their changes.
+fn combines_unknown(graph: &Graph, places: &ArtefactGroups, cut: &Cut) -> bool {
+    let after = &places.all[cut.at].after;
+    after.iter().skip(1).any(|other| graph.base(after[0], *other).is_none())
+}
+
 /// Whether a merge only combines the changes of its parents since they diverged: then it changes nothing itself.
 fn both_sides(graph: &Graph, places: &ArtefactGroups, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
@@ -170,7 +176,10 @@ fn change(
         ratio: cut.ratio,
         interval: cut.interval,
         p: cut.p,
-        better: (from != to && !between_parents(places, steps, cut)).then_some((to < from) == lower),
+        better: (from != to
+            && !between_parents(places, steps, cut)
+            && !combines_unknown(range.graph, places, cut))
+        .then_some((to < from) == lower),
         accepted: accepted(range.history, gathered, &set),
         set,
     }

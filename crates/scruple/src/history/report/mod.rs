@@ -22,7 +22,9 @@ pub use chart::ChartOptions;
 use crate::history::args::PageArgs;
 use crate::render::export::Formats;
 use event::HistoryEvent;
-use scruple_core::history::{BreakEven, History, Judgement, Series, Version, VersionState, comparable};
+use scruple_core::history::{
+    BreakEven, Graph, History, Judgement, Series, Version, VersionState, comparable,
+};
 use scruple_core::metric::{DEFAULT_METRICS, Pass};
 use scruple_core::provenance::short_commit;
 use scruple_core::sorting::{self, SortedMap};
@@ -257,6 +259,13 @@ impl<'a> HistoryReport<'a> {
         let read = |arm: &Arm, key: &String| arm.sample(key).is_some_and(|read| read.pass != Pass::Build);
         self.history.versions[index].state == VersionState::Built
             && self.arms_at(index).any(|arm| arm.figures.keys().any(|key| read(arm, key)))
+    }
+
+    /// Whether two parents of a merge have no version of the range in common.
+    fn diverged_before(&self, merge: usize) -> bool {
+        let graph = Graph::of(&self.history.versions);
+        let parents = graph.before(merge);
+        parents.iter().skip(1).any(|other| graph.base(parents[0], *other).is_none())
     }
 
     fn version(&self, index: usize) -> &'a Version {

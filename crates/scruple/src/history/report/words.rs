@@ -143,6 +143,10 @@ pub(crate) fn kind(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Vec<St
             event.changes.iter().all(|(_, change)| change.better.is_none() && change.from != change.to);
         kinds.push(match version.follows.len() {
             0 | 1 => "a merge, whose branch is not in the range".to_owned(),
+            _ if page.diverged_before(event.at) => {
+                "a merge: its parents have diverged before the range, so it may only combine their changes"
+                    .to_owned()
+            }
             _ if between => "the merge itself: more than one parent has, and less than another".to_owned(),
             _ => "the merge itself: no parent of it has this".to_owned(),
         });
