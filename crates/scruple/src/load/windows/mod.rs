@@ -3,18 +3,20 @@
 pub mod accounts;
 mod division;
 pub mod engine;
+mod load_plan;
 pub mod passes;
 pub mod pool;
 pub mod readings;
 pub mod scripted_loader;
-pub mod setup;
+mod servers;
 
 pub use accounts::ServerAccounts;
 pub use division::Division;
 pub use engine::{Engine, ObservedServer, reached_at};
+pub use load_plan::{plan, rates};
 pub use pool::{ExcludedPart, Pool, Slice};
 pub use scripted_loader::{LoadScript, ScriptedLoader};
-pub use setup::{TargetServer, add_yardstick, part_name, plan, rates, sides};
+pub use servers::{TargetServer, add_yardstick, part_name, sides};
 
 use super::watchers::Watchers;
 use crate::address::StoreAddress;
@@ -304,7 +306,7 @@ impl Loading {
         let (division, level, several) = (self.division, self.run.terms.level, self.taken.len() > 1);
         for (server, turns) in self.taken.iter().enumerate() {
             for (row, PlannedRow { name, .. }) in plan.rows().iter().enumerate() {
-                let name = setup::part_name(&self.run.arms[server].name, name, several);
+                let name = part_name(&self.run.arms[server].name, name, several);
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
                 let counted = turns.iter().filter(|(_, turn)| !turn.load.is_spoilt());
