@@ -91,8 +91,8 @@ impl Findings {
         let remarks = remarks(&first[0], &second[0], script.is_some(), kind.has_heap);
         let explain = |count| {
             let mut explanation = pairings.explained(count);
-            if kind.is_sampled {
-                by_chance(&mut explanation);
+            if let Some(weights) = kind.sampled {
+                by_chance(&mut explanation, weights.of(count) as f64);
             }
             explanation
         };
@@ -381,15 +381,15 @@ fn remarks(first: &Side, second: &Side, script: bool, has_heap: bool) -> Vec<Str
 const DEVIATIONS: f64 = 4.0;
 
 /// Takes the randomness of samples into account: the variance of a function's number of samples equals its mean
-/// (Poisson distribution).
-fn by_chance(explanation: &mut Explanation) {
+/// (Poisson distribution). Each sample stands for `weight` of the count.
+fn by_chance(explanation: &mut Explanation, weight: f64) {
     for row in &mut explanation.rows {
         let come_or_gone =
             row.parts.iter().filter(|part| matches!(part.kind, PartKind::New | PartKind::Gone));
         let samples = (row.own.0 + row.own.1) as f64 + come_or_gone.map(|part| part.delta.abs()).sum::<f64>();
-        row.spread = row.spread.max(DEVIATIONS * samples.sqrt());
+        row.spread = row.spread.max(DEVIATIONS * (weight * samples).sqrt());
     }
-    explanation.spread = DEVIATIONS * (explanation.totals.0 + explanation.totals.1).sqrt();
+    explanation.spread = DEVIATIONS * (weight * (explanation.totals.0 + explanation.totals.1)).sqrt();
     explanation.rank();
 }
 

@@ -56,7 +56,7 @@ pub fn explained(paths: [&str; 2], count: Count) -> Result<(Findings, GatheredLa
 pub fn common(names: [&str; 2], first: &ImportedProfile, second: &ImportedProfile) -> Result<Kind, Fault> {
     let (one, other) = (&first.kind, &second.kind);
     let word = |kind: &Kind| kind.word.clone().unwrap_or_else(|| "allocations".to_owned());
-    if one.word != other.word || one.is_sampled != other.is_sampled {
+    if one.word != other.word || one.sampled.is_some() != other.sampled.is_some() {
         return Err(Fault::usage(format!(
             "cannot compare ‘{}’ with ‘{}’: the first has {} and the other {}; record both in the same way",
             names[0],
@@ -71,5 +71,6 @@ pub fn common(names: [&str; 2], first: &ImportedProfile, second: &ImportedProfil
             names[0], names[1]
         )));
     }
-    Ok(Kind { has_heap: one.has_heap && other.has_heap, ..one.clone() })
+    let sampled = one.sampled.zip(other.sampled).map(|(one, other)| one.of_both(other));
+    Ok(Kind { has_heap: one.has_heap && other.has_heap, sampled, ..one.clone() })
 }

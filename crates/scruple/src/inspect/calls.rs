@@ -170,7 +170,7 @@ fn imported(args: &CallsArgs, path: &Path, exports: &[Export]) -> Result<Code, F
     let title = imported.title.clone().unwrap_or_else(|| path.display().to_string());
     let whole = CallProfile::of(&title, &imported.side, &imported.kind);
     let kind = &imported.kind;
-    let varies = if kind.is_sampled { "; samples vary by chance" } else { "" };
+    let varies = if kind.sampled.is_some() { "; samples vary by chance" } else { "" };
     let name = path.display().to_string();
     let unchecked =
         read::remark_of_checksums(&[(&name, &imported)]).map_or_else(String::new, |why| format!(" {why}."));

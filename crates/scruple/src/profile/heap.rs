@@ -3,7 +3,7 @@
 use super::stacks::{Column, Stacks};
 use super::{ProfileFrame, collapsed, firefox, pprof, speedscope};
 use scruple_core::harmless_text::plain;
-use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
+use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, SiteCounting};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -78,5 +78,10 @@ fn stacks(title: &str, processes: &[HeapSites]) -> Stacks<'static> {
         own: own.iter().map(figure).collect(),
     };
     let columns = COLUMNS.iter().map(column).collect();
-    Stacks { title: Cow::Owned(plain(title)), frames: Cow::Owned(frames), nodes, columns, main: MAIN }
+    let between = processes.iter().find_map(|sites| match sites.counting {
+        SiteCounting::Exact => None,
+        SiteCounting::Sampled { bytes, .. } => Some(bytes),
+    });
+    let (title, frames) = (Cow::Owned(plain(title)), Cow::Owned(frames));
+    Stacks { title, frames, nodes, columns, main: MAIN, bytes_between_samples: between }
 }

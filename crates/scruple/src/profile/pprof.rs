@@ -85,8 +85,15 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
     let comment = texts.place(&format!("counted by scruple: {}", titles.join("; ")));
     let shown = sides.first().and_then(|side| side.columns.get(side.main));
     let shown = shown.map(|column| texts.place(&column.word));
+    let between = sides.first().and_then(|side| side.bytes_between_samples);
+    let period = between.map(|between| (texts.place("space"), texts.place("bytes"), between));
     for text in &texts.list {
         out.text(6, text);
+    }
+    if let Some((name, unit, between)) = period {
+        let mut period = MessageWriter::default();
+        period.number(1, name).number(2, unit);
+        out.message(11, &period).number(12, between);
     }
     out.number(13, comment);
     if let Some(shown) = shown {

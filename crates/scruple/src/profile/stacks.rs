@@ -16,6 +16,8 @@ pub struct Stacks<'a> {
     pub columns: Vec<Column<'a>>,
     /// The index of the column that is shown first or, if a format can hold only one, the one that it holds.
     pub main: usize,
+    /// The mean number of allocated bytes between two samples, if the counts are estimated from samples.
+    pub bytes_between_samples: Option<u64>,
 }
 
 /// A count.
@@ -69,6 +71,7 @@ pub fn of_calls<'a>(sides: &'a [CallProfile], main: Count) -> Vec<Stacks<'a>> {
             nodes: nodes.iter().map(|node| (node.parent, node.frame)).collect(),
             columns: counted.iter().map(column).collect(),
             main: counted.iter().position(|(count, _, _)| *count == main).unwrap_or(0),
+            bytes_between_samples: None,
         }
     };
     sides.iter().map(of_side).collect()

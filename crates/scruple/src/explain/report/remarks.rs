@@ -31,7 +31,7 @@ pub fn remarks(found: &Findings) -> Vec<String> {
             found.kind.format
         )),
     });
-    if found.kind.is_sampled {
+    if found.kind.sampled.is_some() {
         lines.push(
             "samples differ by chance: a row counts if it differs by at least 4 standard deviations, with samples \
              taken as independent"

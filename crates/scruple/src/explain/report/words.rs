@@ -87,7 +87,7 @@ pub fn total_difference(found: &Findings, explanation: &Explanation) -> String {
         _ => "the total of instructions",
     };
     let repeats = match () {
-        () if found.kind.is_sampled => "sampled, not counted".to_owned(),
+        () if found.kind.sampled.is_some() => "sampled, not counted".to_owned(),
         () if found.runs < 2 => match found.variation_of_totals.filter(|most| *most > 0) {
             Some(most) => {
                 format!("one launch of each; {total} of another one differs by {}", count(most as f64))

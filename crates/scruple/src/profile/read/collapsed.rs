@@ -1,7 +1,7 @@
 //! Reads collapsed stacks. Each line contains functions separated by semicolons, with the outermost first, a space, and
 //! a number.
 
-use super::{ImportedProfile, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, SampleWeights, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
@@ -43,7 +43,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     // statement about samples also holds for counts.
     let kind = Kind {
         word: Some("samples".to_owned()),
-        is_sampled: true,
+        sampled: Some(SampleWeights::ONE),
         has_heap: false,
         ..Kind::counted("collapsed stacks")
     };

@@ -11,6 +11,7 @@ mod pprof;
 
 use crate::fault::Fault;
 use builder::TreeBuilder;
+use scruple_core::explain::Count;
 use scruple_measure::calltree::Side;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -30,14 +31,50 @@ const LARGEST: u64 = 1 << 30;
 pub struct Kind {
     /// The name of what the first count counts; `None` if the profile contains only allocations.
     pub word: Option<String>,
-    /// Whether the first count is a number of samples, which varies by chance.
-    pub is_sampled: bool,
+    /// What one sample stands for, if the counts come from samples, and vary by chance.
+    pub sampled: Option<SampleWeights>,
     /// What the profile says about the callers of functions.
     pub callers: KnownCallers,
     /// Whether the profile contains allocations.
     pub has_heap: bool,
     /// The name of the format.
     pub format: &'static str,
+}
+
+/// How much of each count one sample stands for, or an upper bound of that: the variance of a function's count is the
+/// count times this number. The figures of a sampled heap, for example, are already multiplied by what a sample stands
+/// for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleWeights {
+    /// Of the first count.
+    pub main: u64,
+    /// Of allocations.
+    pub allocations: u64,
+    /// Of their bytes.
+    pub bytes: u64,
+}
+
+impl SampleWeights {
+    /// Each sample counts as one.
+    pub const ONE: SampleWeights = SampleWeights { main: 1, allocations: 1, bytes: 1 };
+
+    /// Returns what a sample stands for at most in either profile.
+    pub fn of_both(self, other: SampleWeights) -> SampleWeights {
+        SampleWeights {
+            main: self.main.max(other.main),
+            allocations: self.allocations.max(other.allocations),
+            bytes: self.bytes.max(other.bytes),
+        }
+    }
+
+    /// Returns what a sample stands for in a count.
+    pub fn of(self, count: Count) -> u64 {
+        match count {
+            Count::Allocations => self.allocations,
+            Count::Bytes => self.bytes,
+            _ => self.main,
+        }
+    }
 }
 
 /// What a profile says about the callers of functions.
@@ -69,7 +106,7 @@ impl Kind {
     pub fn counted(format: &'static str) -> Kind {
         Kind {
             word: Some("instructions".to_owned()),
-            is_sampled: false,
+            sampled: None,
             callers: KnownCallers::Contexts,
             has_heap: true,
             format,

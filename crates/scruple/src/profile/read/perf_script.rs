@@ -1,7 +1,7 @@
 //! Reads the output of `perf script`: for each sample a line with the program, its thread and the event, then a line for
 //! each function of the stack, the innermost first, and an empty line.
 
-use super::{ImportedProfile, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, SampleWeights, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     }
     let kind = Kind {
         word: Some("samples".to_owned()),
-        is_sampled: true,
+        sampled: Some(SampleWeights::ONE),
         has_heap: false,
         ..Kind::counted("perf script")
     };

@@ -1,6 +1,6 @@
 //! Reads the format of pprof: a message of protocol buffers, as `profile.proto` in pprof's sources describes it.
 
-use super::{ImportedProfile, Kind, TreeBuilder};
+use super::{ImportedProfile, Kind, SampleWeights, TreeBuilder};
 use scruple_core::explain::OwnCost;
 use std::collections::HashMap;
 
@@ -104,6 +104,13 @@ fn message_of_numbers(
     Ok(found)
 }
 
+/// Returns the type and the unit of a value, as indices of strings.
+fn value_type(bytes: &[u8]) -> Result<(u64, u64), String> {
+    let one = message_of_numbers(bytes, |_, _| Ok(()))?;
+    let get = |key| one.get(&key).copied().unwrap_or(0);
+    Ok((get(1), get(2)))
+}
+
 #[derive(Default)]
 struct ProfileMessage {
     /// The type and the unit of each value, as indices of strings.
@@ -120,6 +127,9 @@ struct ProfileMessage {
     functions: HashMap<u64, u64>,
     texts: Vec<String>,
     comments: Vec<u64>,
+    /// The type and the unit of what passes between two samples, as indices of strings, and how much of it does; 0 if the
+    /// file does not say.
+    period: ((u64, u64), u64),
 }
 
 impl ProfileMessage {
@@ -128,11 +138,9 @@ impl ProfileMessage {
         let mut fields = WireFields(bytes);
         while let Some((key, field)) = fields.next()? {
             match (key, field) {
-                (1, WireValue::Bytes(bytes)) => {
-                    let one = message_of_numbers(bytes, |_, _| Ok(()))?;
-                    let get = |key| one.get(&key).copied().unwrap_or(0);
-                    all.types.push((get(1), get(2)));
-                }
+                (1, WireValue::Bytes(bytes)) => all.types.push(value_type(bytes)?),
+                (11, WireValue::Bytes(bytes)) => all.period.0 = value_type(bytes)?,
+                (12, WireValue::Number(number)) => all.period.1 = number,
                 (2, WireValue::Bytes(bytes)) => {
                     let (mut stack, mut values) = (Vec::new(), Vec::new());
                     let mut parts = WireFields(bytes);
@@ -174,11 +182,54 @@ impl ProfileMessage {
     }
 }
 
+/// The mean number of bytes between two samples of a heap where the file does not say it: the default of Go, gperftools,
+/// jemalloc and V8.
+const BYTES_BETWEEN: u64 = 512 << 10;
+
 /// The indices of the values that count work, allocations and bytes.
 struct ValueColumns {
     main: Option<usize>,
     allocations: Option<usize>,
     bytes: Option<usize>,
+}
+
+impl ValueColumns {
+    /// What one sample stands for. A block of *s* bytes is sampled with the probability *p* = 1 − exp(−*s* / mean), and
+    /// the figures of a heap are those of the samples divided by *p*. So the variance of a number of blocks is that
+    /// number times (1 − *p*) / *p*, which is largest for the smallest block, and the variance of bytes is at most the
+    /// bytes times the mean.
+    fn weights(&self, all: &ProfileMessage) -> Result<SampleWeights, String> {
+        let ((period_type, period_unit), period) = all.period;
+        let (period_type, period_unit) = (all.text(period_type)?, all.text(period_unit)?);
+        let between = if period_unit == "bytes" && period > 0 { period } else { BYTES_BETWEEN };
+        let figures =
+            |column: usize| all.samples.iter().filter_map(move |(_, values)| values.get(column).copied());
+        let main = match self.main {
+            None => 1,
+            Some(at) => {
+                let (name, unit) = (all.text(all.types[at].0)?, all.text(all.types[at].1)?);
+                let is_period = period > 0 && (name == period_type || unit == period_unit && unit != "count");
+                match unit {
+                    _ if is_period => period,
+                    "count" | "" => 1,
+                    // Samples of one length have a common divisor: that length.
+                    _ => figures(at).fold(0, greatest_common_divisor).max(1),
+                }
+            }
+        };
+        let sizes = self.allocations.zip(self.bytes).into_iter().flat_map(|(allocations, bytes)| {
+            let pairs = figures(allocations).zip(figures(bytes));
+            pairs.filter(|(blocks, _)| *blocks > 0).map(|(blocks, bytes)| bytes as f64 / blocks as f64)
+        });
+        // Without sizes, a block may have one byte.
+        let smallest = sizes.reduce(f64::min).unwrap_or(1.0).max(1.0);
+        let blocks = 1.0 / (smallest / between as f64).exp_m1();
+        Ok(SampleWeights { main, allocations: blocks.ceil() as u64, bytes: between })
+    }
+}
+
+fn greatest_common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
 pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
@@ -197,8 +248,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
         columns.main = Some(0);
     }
     let word = columns.main.map(|at| types[at].to_owned());
+    let comment = all.comments.first().and_then(|place| all.text(*place).ok());
+    let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
+    let is_counted = match word.as_deref() {
+        Some(word) => word == "instructions",
+        None => title.is_some() && all.period.1 == 0,
+    };
     let kind = Kind {
-        is_sampled: word.as_deref() != Some("instructions"),
+        sampled: if is_counted { None } else { Some(columns.weights(&all)?) },
         has_heap: columns.allocations.is_some() || columns.bytes.is_some(),
         word,
         ..Kind::counted("pprof")
@@ -245,7 +302,5 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     if all.samples.is_empty() {
         return Err("it has no samples".to_owned());
     }
-    let comment = all.comments.first().and_then(|place| all.text(*place).ok());
-    let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
     Ok(ImportedProfile { title, kind, side: builder.done(), has_checksum: false })
 }

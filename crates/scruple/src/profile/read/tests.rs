@@ -42,7 +42,7 @@ fn exports_for_other_tools_can_be_read_again() {
             (format != "callgrind", if contexts { 1060 } else { 0 })
         );
         assert_eq!(read.side.tree.total(Count::Bytes), if format == "collapsed" { 0 } else { 48 });
-        assert_eq!(read.kind.is_sampled, format == "collapsed");
+        assert_eq!(read.kind.sampled.is_some(), format == "collapsed");
     }
 }
 
@@ -153,7 +153,7 @@ fn samples_of_perf_are_read_with_their_files_and_threads() {
                 \t 11c0 std::vec<int (*)(int)>::at(int) const+0x2 (inlined)\n\t 12 main (/bin/my app7)\n\n\
                 my app7 7 [001] 1.6:    1001 cycles:u: \n\t ff write (/lib/libc.so.6)\n\t 0 [unknown] (/bin/my app7)\n\n";
     let read = parse(text.as_bytes()).unwrap();
-    assert_eq!((read.kind.word.as_deref(), read.kind.is_sampled), (Some("samples"), true));
+    assert_eq!((read.kind.word.as_deref(), read.kind.sampled), (Some("samples"), Some(SampleWeights::ONE)));
     assert_eq!(read.side.tree.total(Count::Instructions), 2);
     assert_eq!(of(&read, "hash"), (instructions(1), instructions(1)));
     assert_eq!(of(&read, "std::vec<int (*)(int)>::at(int) const"), (OwnCost::default(), instructions(1)));
@@ -249,4 +249,59 @@ fn damaged_profiles_of_other_tools_are_survived() {
     for name in ["collapsed", "callgrind", "heaptrack", "memray", "perf", "pprof", "kept"] {
         Corpus::named(name).is_survived_by(is_used);
     }
+}
+
+/// A profile of pprof with these types of values, period and values of samples.
+fn of_pprof(types: &[(&str, &str)], period: Option<((&str, &str), u64)>, samples: &[&[u64]]) -> Vec<u8> {
+    let varint = |mut value: u64| {
+        let mut bytes = Vec::new();
+        while value >= 0x80 {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    };
+    let field = |number: u64, bytes: &[u8]| {
+        [varint(number << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
+    };
+    let mut texts = vec![""];
+    let mut out = Vec::new();
+    for (number, (name, unit)) in
+        types.iter().map(|known| (1, *known)).chain(period.map(|(known, _)| (11, known)))
+    {
+        texts.extend([name, unit]);
+        let last = texts.len() as u64 - 1;
+        out.extend(field(number, &[vec![8], varint(last - 1), vec![16], varint(last)].concat()));
+    }
+    for values in samples {
+        let values: Vec<u8> = values.iter().flat_map(|value| varint(*value)).collect();
+        out.extend(field(2, &field(2, &values)));
+    }
+    out.extend(texts.iter().flat_map(|text| field(6, text.as_bytes())));
+    out.extend(period.into_iter().flat_map(|(_, period)| [vec![12 << 3], varint(period)].concat()));
+    out
+}
+
+#[test]
+fn a_sample_of_pprof_stands_for_what_passes_between_two() {
+    let weights = |main, allocations, bytes| Some(SampleWeights { main, allocations, bytes });
+    let of = |types: &[_], period, samples: &[&[u64]]| {
+        parse(&of_pprof(types, period, samples)).unwrap().kind.sampled
+    };
+    let heap = [("alloc_objects", "count"), ("alloc_space", "bytes")];
+    let space = |between| Some((("space", "bytes"), between));
+    let samples: [&[u64]; 3] = [&[5_244, 524_400], &[2, 2_000_000], &[0, 0]];
+    // Blocks of 100 bytes: one sample stands for 5242.38 of them.
+    assert_eq!(of(&heap, space(524_288), &samples), weights(1, 5_243, 524_288));
+    assert_eq!(of(&heap, None, &samples), weights(1, 5_243, 512 << 10));
+    // Every block of 100 bytes is sampled.
+    assert_eq!(of(&heap, space(1), &samples), weights(1, 1, 1));
+    let cpu = [("samples", "count"), ("cpu", "nanoseconds")];
+    let of_cpu = Some((("cpu", "nanoseconds"), 10_000_000));
+    assert_eq!(of(&cpu, of_cpu, &[&[3, 30_000_000]]).unwrap().main, 1);
+    assert_eq!(of(&cpu[1..], of_cpu, &[&[30_000_000]]).unwrap().main, 10_000_000);
+    assert_eq!(of(&cpu[1..], None, &[&[30_000_000], &[50_000_000]]).unwrap().main, 10_000_000);
+    let waits = [("contentions", "count"), ("delay", "nanoseconds")];
+    assert_eq!(of(&waits, Some((waits[0], 5)), &[&[10, 777]]).unwrap().main, 5);
 }
