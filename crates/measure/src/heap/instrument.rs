@@ -119,11 +119,11 @@ fn unknown_peak(key: &str, totals: &Totals) -> Option<Reading> {
     let why = match totals.refused {
         0 => "more processes ran at once than the counter has room for".to_owned(),
         1 => "a process or thread had no record of its own; the counter's file had no room for it, or it could not \
-              open the file, for example as another user"
+              open the file, for example as another user, or not write it (‘ulimit -f’)"
             .to_owned(),
         refused => format!(
             "{refused} processes or threads had no records of their own; the counter's file had no room for them, or \
-             they could not open the file, for example as another user"
+             they could not open the file, for example as another user, or not write it (‘ulimit -f’)"
         ),
     };
     Some(Reading::absent(metric(key)?, why))

@@ -33,11 +33,24 @@ static inline void system_close(int file) { call6(SYS_close, file, 0, 0, 0, 0, 0
 static inline long system_read(int file, void *to, size_t size) {
     return call6(SYS_read, file, (long)to, (long)size, 0, 0, 0);
 }
-static inline long system_write(int file, const void *from, size_t size) {
-    return call6(SYS_write, file, (long)from, (long)size, 0, 0, 0);
+/* Whether the process may write a file up to this place. Beyond its limit (ulimit -f) a signal would end it. */
+static inline int may_write_to(uint64_t place) {
+    uint64_t limit[2];
+    return call6(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, (long)limit, 0, 0) != 0 || place <= limit[0];
 }
 static inline long system_write_at(int file, const void *from, size_t size, uint64_t offset) {
+    if (!may_write_to(offset + size)) return -27; /* EFBIG */
     return call6(SYS_pwrite64, file, (long)from, (long)size, (long)offset, 0, 0);
+}
+/* Writes behind the end of a file that was opened for that. */
+static inline long system_append(int file, const void *from, size_t size) {
+    long end = call6(SYS_lseek, file, 0, 2 /* SEEK_END */, 0, 0, 0);
+    if (end < 0 || !may_write_to((uint64_t)end + size)) return -27; /* EFBIG */
+    return call6(SYS_write, file, (long)from, (long)size, 0, 0, 0);
+}
+/* Reserves space in a file. */
+static inline int system_reserve(int file, uint64_t size, uint64_t offset) {
+    return may_write_to(offset + size) && call6(SYS_fallocate, file, 0, (long)offset, (long)size, 0, 0) == 0;
 }
 /* A shared mapping of the file; NULL if it fails. */
 static inline void *system_map(int file, size_t size, uint64_t offset) {

@@ -55,6 +55,22 @@ fn a_child_that_cannot_make_a_record_leaves_no_peak_and_names_what_it_starts() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_does_not_end_the_program() {
+    let workshop = Workshop::new();
+    let program = workshop.c("without_record.c", &[]);
+    let script = format!("ulimit -f 0; {}", program.display());
+    for peak in [LiveBytes::Off, LiveBytes::Usable, LiveBytes::Requested] {
+        let counted = workshop.count(peak, Command::new("/bin/sh").args(["-c", &script]));
+        assert!(counted.output.status.success(), "{:?}", counted.output);
+        assert!(
+            counted.totals.counts().bytes >= 1_001_000 && counted.totals.refused > 0,
+            "{:?}",
+            counted.totals
+        );
+    }
+}
+
+#[test]
 fn a_malloc_of_the_programs_own_is_noticed_at_run_time() {
     let workshop = Workshop::new();
     let totals = workshop.count_plain(LiveBytes::Off, &workshop.c("own_malloc.c", &["-fno-builtin"]));

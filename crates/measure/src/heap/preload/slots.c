@@ -94,7 +94,7 @@ void *map_piece(uint64_t place, uint32_t size) {
     int file = system_open(other, O_RDWR);
     if (file < 0) return NULL;
     /* As in map_unit, the space is reserved now. */
-    int reserved = call6(SYS_fallocate, file, 0, (long)place, size, 0, 0) == 0;
+    int reserved = system_reserve(file, size, place);
     for (uint64_t end = 4096; !reserved; end += 4096) {
         if (system_write_at(file, "", 1, place + end - 1) != 1) break;
         reserved = end >= size;

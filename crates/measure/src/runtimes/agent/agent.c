@@ -43,18 +43,15 @@ struct record *own(enum runtime runtime) {
     return record && record->pid == system_pid() ? record : NULL;
 }
 
-/* Whether files may be written. If the size of files is limited, writing could send the program a signal. */
-static int may_write(void) {
-    uint64_t limit[2] = {0, 0};
-    return call6(SYS_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, (long)limit, 0, 0) == 0 && limit[0] > (1 << 26);
-}
+/* The size that the files of a process hardly exceed. */
+#define MUCH (1 << 26)
 
 struct record *claim(enum runtime runtime) {
     struct record *record = own(runtime);
     if (record || !folder) return record;
     char name[288];
     int pid = system_pid();
-    if (!may_write()) return NULL;
+    if (!may_write_to(MUCH)) return NULL;
     for (unsigned attempt = 0; attempt < 1000; attempt++) {
         char *end = name + sizeof name, *at = put(name, end, folder);
         at = put(at, end, "/");
@@ -67,7 +64,7 @@ struct record *claim(enum runtime runtime) {
         if (file < 0) return NULL;
         /* Space is reserved before the file is mapped, because on a full disk an access would send the program a
          * signal. */
-        if (call6(SYS_fallocate, file, 0, 0, sizeof(struct record), 0, 0) == 0)
+        if (system_reserve(file, sizeof(struct record), 0))
             record = system_map(file, sizeof(struct record), 0);
         system_close(file);
         if (!record) return NULL;
@@ -98,9 +95,9 @@ void append(enum runtime runtime, const char *text, size_t size) {
     put(put(name, name + sizeof name, names[runtime]), name + sizeof name, ".text");
     int file = system_open(name, O_WRONLY | O_CREAT | O_APPEND);
     if (file < 0) return;
-    if (record->text_size != SPILLED) system_write(file, record->text, record->text_size);
+    if (record->text_size != SPILLED) system_append(file, record->text, record->text_size);
     record->text_size = SPILLED;
-    system_write(file, text, size);
+    system_append(file, text, size);
     system_close(file);
 }
 
@@ -131,7 +128,7 @@ void note_pause(enum runtime runtime, uint64_t from, uint64_t to) {
     put(put(name, name + sizeof name, names[runtime]), name + sizeof name, ".pauses");
     int file = system_open(name, O_WRONLY | O_CREAT | O_APPEND);
     if (file < 0) return;
-    system_write(file, both, sizeof both);
+    system_append(file, both, sizeof both);
     system_close(file);
 }
 
