@@ -360,6 +360,13 @@ fn a_profile_that_was_written_is_shown_and_explained_without_running_anything() 
     let rows = json["explain"]["counts"][0]["rows"].as_array().expect("rows").clone();
     let print = rows.iter().find(|row| row["function"] == "print").expect("a row");
     assert_eq!((&print["within_spread"], &print["shown"]), (&Value::from(true), &Value::from(false)));
+    place.write("new.collapsed", "main;parse;hash 40010\nmain;print 20010\nmain;log 5\n");
+    let same = place.run(["explain", "old.collapsed", "new.collapsed"]);
+    assert!(
+        same.stdout.contains("No function differs by more than samples do by chance."),
+        "{}",
+        same.exchange()
+    );
     for (content, says) in [("", "it is empty"), ("main;x y\n", "is not a whole number")] {
         place.write("new.collapsed", content);
         let answer = place.run(["explain", "old.collapsed", "new.collapsed"]);

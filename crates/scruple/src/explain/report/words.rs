@@ -240,6 +240,9 @@ fn nothing(found: &Findings, explanation: &Explanation) -> String {
             share(nameless)
         ),
         () if !found.repeats => NOTHING_BUT_VARIATION.to_owned(),
+        () if found.kind.sampled.is_some() => {
+            "No function differs by more than samples do by chance.".to_owned()
+        }
         () if found.other_causes.none() => {
             "All of its code is the same: paths or environments of different lengths cause so small a difference."
                 .to_owned()

@@ -211,6 +211,7 @@ impl ValueColumns {
                 let is_period = period > 0 && (name == period_type || unit == period_unit && unit != "count");
                 match unit {
                     _ if is_period => period,
+                    "bytes" => between,
                     "count" | "" => 1,
                     // Samples of one length have a common divisor: that length.
                     _ => figures(at).fold(0, greatest_common_divisor).max(1),
@@ -241,13 +242,17 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
     let find = |names: &[&str]| names.iter().find_map(|name| types.iter().position(|known| known == name));
     let mut columns = ValueColumns {
         main: find(&["instructions", "samples", "sample", "cpu", "wall"]),
-        allocations: find(&["allocations", "alloc_objects", "objects", "inuse_objects"]),
-        bytes: find(&["bytes", "alloc_space", "space", "inuse_space"]),
+        allocations: find(&["allocations", "alloc_objects"]),
+        bytes: find(&["bytes", "alloc_space"]),
     };
     if columns.main.is_none() && columns.allocations.is_none() && columns.bytes.is_none() {
-        columns.main = Some(0);
+        columns.main = find(&["inuse_space", "space"]).or(Some(0));
     }
-    let word = columns.main.map(|at| types[at].to_owned());
+    let word = columns.main.map(|at| match types[at] {
+        // What is in use was not all that was allocated.
+        "inuse_space" | "space" => "bytes in use".to_owned(),
+        name => name.to_owned(),
+    });
     let comment = all.comments.first().and_then(|place| all.text(*place).ok());
     let title = comment.and_then(|text| text.strip_prefix("counted by scruple: ")).map(str::to_owned);
     let is_counted = match word.as_deref() {

@@ -302,6 +302,10 @@ fn a_sample_of_pprof_stands_for_what_passes_between_two() {
     assert_eq!(of(&cpu, of_cpu, &[&[3, 30_000_000]]).unwrap().main, 1);
     assert_eq!(of(&cpu[1..], of_cpu, &[&[30_000_000]]).unwrap().main, 10_000_000);
     assert_eq!(of(&cpu[1..], None, &[&[30_000_000], &[50_000_000]]).unwrap().main, 10_000_000);
+    let live = of_pprof(&[("objects", "count"), ("space", "bytes")], space(1000), &[&[2, 70]]);
+    let live = parse(&live).unwrap();
+    assert_eq!((live.kind.word.as_deref(), live.kind.has_heap), (Some("bytes in use"), false));
+    assert_eq!((live.side.tree.total(Count::Instructions), live.kind.sampled.unwrap().main), (70, 1000));
     let waits = [("contentions", "count"), ("delay", "nanoseconds")];
     assert_eq!(of(&waits, Some((waits[0], 5)), &[&[10, 777]]).unwrap().main, 5);
 }
