@@ -12,7 +12,7 @@ mod stacks;
 
 use crate::render::export::Formats;
 use read::{Kind, KnownCallers};
-use scruple_core::explain::{Count, GENERATED, OwnCost, PROGRAM, is_allocator};
+use scruple_core::explain::{Count, GENERATED, OwnCost, PROGRAM, is_allocator, nameless};
 use scruple_core::harmless_text::plain;
 use scruple_measure::calltree::Side;
 use stacks::of_calls;
@@ -126,6 +126,8 @@ impl CallProfile {
             let name = match [&named.shown, &named.name].into_iter().find(|name| !name.is_empty()) {
                 Some(name) => name.clone(),
                 None if file.is_empty() => GENERATED.to_owned(),
+                // Files of other tools do not say where code without a name is.
+                None if found.offset == 0 => nameless(file),
                 None => format!("{file}+{:#x}", found.offset),
             };
             ProfileFrame {

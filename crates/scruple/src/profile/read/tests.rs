@@ -157,6 +157,7 @@ fn samples_of_perf_are_read_with_their_files_and_threads() {
     assert_eq!(read.side.tree.total(Count::Instructions), 2);
     assert_eq!(of(&read, "hash"), (instructions(1), instructions(1)));
     assert_eq!(of(&read, "std::vec<int (*)(int)>::at(int) const"), (OwnCost::default(), instructions(1)));
+    assert_eq!(of(&read, "code of my app7 without a name"), (OwnCost::default(), instructions(1)));
     let module = |name: &str| {
         let found = read.side.tree.functions.iter().find(|function| function.name == name).unwrap();
         found.module.clone()
