@@ -12,7 +12,7 @@ use super::{
 };
 
 const MAGIC: u64 = 0x3170_6165_682e_6373;
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The largest number of units that is accepted: 256 MiB in units of 4 KiB.
 pub(super) const LIMIT: u32 = 65_536;
 /// The smallest size of a unit in bytes; the library maps this much as the header.
@@ -182,6 +182,7 @@ struct ProcessHeader {
     live: i64,
     peak: i64,
     began: u64,
+    inherited_blocks: i64,
     exe: String,
 }
 
@@ -230,6 +231,7 @@ impl GatheredSlots {
             counts,
             unit,
             inherited: head.inherited,
+            inherited_blocks: head.inherited_blocks,
             began: head.began,
         })
     }
@@ -247,6 +249,7 @@ impl ProcessHeader {
             live: long(unit, 40) as i64,
             peak: long(unit, 48) as i64,
             began: long(unit, 56),
+            inherited_blocks: long(unit, 64) as i64,
             exe: text(&unit[SLOT..HEAD]),
         }
     }

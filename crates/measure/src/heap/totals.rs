@@ -51,6 +51,8 @@ pub struct Process {
     pub(super) unit: u32,
     /// The live bytes with which a forked process began.
     pub(super) inherited: i64,
+    /// The number of blocks of these.
+    pub(super) inherited_blocks: i64,
     /// When it began, in nanoseconds of the monotonic clock; 0 unless sites are recorded.
     pub(super) began: u64,
 }

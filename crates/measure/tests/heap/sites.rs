@@ -212,6 +212,10 @@ fn forked_processes_have_sites_of_their_own() {
         for (sites, process) in all.iter().zip(&totals.processes) {
             assert_eq!(sites.process, process.pid);
         }
+        // With the blocks that each has from its parent.
+        let live = [blocks(10, 10_000), blocks(13, 10_150), blocks(15, 10_290)];
+        assert_eq!(all.iter().map(|sites| sites.total.at_end).collect::<Vec<_>>(), live, "{kind}");
+        assert_eq!(all.iter().map(|sites| sites.total.at_peak).collect::<Vec<_>>(), live, "{kind}");
     }
     // A child of vfork runs in its parent's memory.
     let (all, _) = sites_of(&workshop, SiteSampling::EVERY, Command::new(&program).arg("vfork"));

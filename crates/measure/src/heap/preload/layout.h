@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define MAGIC UINT64_C(0x31706165682e6373) /* "sc.heap1" */
-#define VERSION 3
+#define VERSION 4
 
 /* The modes: what one build of the library counts. */
 #define MODE_COUNTS 0    /* calls and requested bytes */
@@ -76,7 +76,8 @@ struct process {
     int64_t live;      /* settled */
     int64_t peak;      /* the maximum of the settled account */
     uint64_t began;    /* when it started, of CLOCK_MONOTONIC, ns; 0 unless sites are recorded */
-    uint8_t fill[64];
+    int64_t inherited_blocks;
+    uint8_t fill[56];
     char exe[128]; /* zero-padded; the tail of a longer path */
 };
 

@@ -20,6 +20,8 @@ static enum { NEW, STARTING, READY } state;
 static uint32_t last_epoch = FIRST_EPOCH - 1;
 static int gate_closed;
 static int64_t fork_live = -1; /* live bytes before the current fork; -1: none */
+static int64_t fork_blocks;    /* and live blocks */
+static int64_t live_blocks(void);
 
 extern char **environ __attribute__((weak));
 
@@ -175,6 +177,7 @@ void close_gate(void) {
 
 static void begin_forked(void) {
     int64_t inherited = fork_live >= 0 ? fork_live : live_bytes();
+    int64_t blocks = fork_live >= 0 ? fork_blocks : live_blocks();
     struct process *parent = process;
     uint8_t *old[64]; /* further units stay mapped */
     uint32_t count = unit_count < 64 ? unit_count : 64;
@@ -182,6 +185,7 @@ static void begin_forked(void) {
     fork_live = -1;
     if (header) start_process(ORIGIN_FORK, inherited, parent);
     if (process) {
+        process->inherited_blocks = blocks;
         for (uint32_t i = 0; i < count; i++)
             if (old[i]) system_unmap(old[i], header->unit);
     } else {
@@ -224,7 +228,9 @@ __attribute__((constructor)) static void start(void) {
 }
 
 void before_fork(void) {
-    if (wiped.epoch != 0 && process) fork_live = live_bytes();
+    if (wiped.epoch == 0 || !process) return;
+    fork_live = live_bytes();
+    fork_blocks = live_blocks();
 }
 
 void after_fork_in_child(void) { wiped.epoch = wiped.gate = 0; }
@@ -361,6 +367,12 @@ int64_t live_bytes(void) {
     struct sum sum = {0};
     add_slots(&sum);
     return process ? process->live + sum.drift : 0;
+}
+
+static int64_t live_blocks(void) {
+    struct sum sum = {0};
+    add_slots(&sum);
+    return process ? process->inherited_blocks + (int64_t)(sum.allocations - sum.frees) : 0;
 }
 
 /* Writes the counts of the calling process since its start: calls, requested bytes, frees, freed bytes, live

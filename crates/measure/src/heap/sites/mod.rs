@@ -232,23 +232,25 @@ impl ProcessSites {
         let mut sites = self.sites;
         sites.process = process.pid;
         sites.words = vec![process.exe.clone()];
-        let samples = replay::fill(&mut sites, &self.events, process.began);
+        let (samples, returned) = replay::fill(&mut sites, &self.events, process.began);
         sites.counting = match mean {
             1 => SiteCounting::Exact,
             bytes => SiteCounting::Sampled { bytes, samples },
         };
         let (counts, live) = (process.counts, process.counts.live.unwrap_or_default());
         let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
+        let at_end = counts.live_blocks().saturating_add(process.inherited_blocks);
         sites.total = HeapAmounts {
             allocated: MemoryBlocks { blocks: counts.allocations, bytes: counts.bytes },
             at_peak: MemoryBlocks { blocks: 0, bytes: live.peak },
-            at_end: MemoryBlocks { blocks: unsigned(counts.live_blocks()), bytes: unsigned(live.bytes) },
+            at_end: MemoryBlocks { blocks: unsigned(at_end), bytes: unsigned(live.bytes) },
         };
         if mean > 1 {
             replay::reduce_to_total(&mut sites);
         }
         // The number of blocks at the peak is not counted.
-        sites.total.at_peak.blocks = sites.sum().at_peak.blocks;
+        let inherited = unsigned(process.inherited_blocks).saturating_sub(returned);
+        sites.total.at_peak.blocks = sites.sum().at_peak.blocks.saturating_add(inherited);
         sites.inherited.bytes = unsigned(process.inherited);
         let missing = self.missing.iter();
         sites.unseen.extend(

@@ -35,8 +35,9 @@ struct Sum {
 }
 
 /// Fills in the figures of all contexts and the course, from events in the order of time. `began` is the time at which
-/// the process began. Returns the number of samples.
-pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u64 {
+/// the process began. Returns the number of samples, and that of the recorded blocks of its parent that it freed before
+/// the peak.
+pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> (u64, u64) {
     let highest = events.iter().map(|event| event.live).max().unwrap_or(0);
     let peak = events.iter().position(|event| event.live == highest).unwrap_or(0);
     let mut freed: HashMap<u64, usize> = HashMap::new();
@@ -46,11 +47,12 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u
         }
     }
     let mut sums = vec![[Sum::default(); 3]; sites.contexts.len()];
-    let mut samples = 0;
+    let (mut samples, mut returned) = (0, freed.values().filter(|at| **at <= peak).count() as u64);
     for (at, event) in events.iter().enumerate() {
         let HeapChange::Allocated { context, bytes, probability } = event.what else { continue };
         samples += 1;
         let gone = freed.get(&event.block);
+        returned = returned.saturating_sub(u64::from(gone.is_some_and(|gone| *gone <= peak)));
         let at_peak = at <= peak && gone.is_none_or(|gone| *gone > peak);
         let counted = [true, at_peak, gone.is_none()];
         for (sum, _) in sums[context].iter_mut().zip(counted).filter(|(_, counted)| *counted) {
@@ -74,7 +76,7 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> u
     });
     sites.estimates = estimates.collect();
     sites.course = course(events, began);
-    samples
+    (samples, returned)
 }
 
 /// Reduces the figures of contexts in proportion where their sum exceeds what was counted in the whole process, so that
