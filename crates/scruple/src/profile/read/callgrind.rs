@@ -10,7 +10,8 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     if profile.functions.is_empty() {
         return Err("it has no functions".to_owned());
     }
-    if let Some(stated) = stated_total(text).filter(|stated| *stated != profile.total) {
+    let stated = stated_totals(text);
+    if let Some(stated) = stated.first().filter(|_| !stated.contains(&profile.total)) {
         return Err(format!(
             "its functions have {} instructions and its line ‘summary:’ or ‘totals:’ says {stated}: it is cut off or damaged",
             profile.total
@@ -39,14 +40,15 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     Ok(ImportedProfile { title, kind, side: builder.done(), has_checksum: false })
 }
 
-/// The instructions of all parts of the file as its own lines say, if it has such lines.
-fn stated_total(text: &str) -> Option<u64> {
-    let events = text.lines().find_map(|line| line.strip_prefix("events:"))?;
+/// The instructions of all parts of the file as its own lines say, if it has such lines. With threads and a simulated
+/// cache, Valgrind 3.19 wrote a few more into the first than functions and the last line have.
+fn stated_totals(text: &str) -> Vec<u64> {
+    let Some(events) = text.lines().find_map(|line| line.strip_prefix("events:")) else { return Vec::new() };
     let column = events.split_whitespace().position(|event| event == "Ir").unwrap_or_default();
     let sum = |key: &str| {
         let stated = text.lines().filter_map(|line| line.strip_prefix(key));
         let numbers = stated.map(|numbers| numbers.split_whitespace().nth(column)?.parse::<u64>().ok());
         numbers.reduce(|one, other| one?.checked_add(other?)).flatten()
     };
-    sum("summary:").or_else(|| sum("totals:"))
+    [sum("summary:"), sum("totals:")].into_iter().flatten().collect()
 }

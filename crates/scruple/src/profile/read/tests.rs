@@ -166,6 +166,13 @@ fn samples_of_perf_are_read_with_their_files_and_threads() {
 }
 
 #[test]
+fn a_file_of_callgrind_whose_first_line_of_totals_is_wrong_is_not_called_cut_off() {
+    let text = "# callgrind format\nevents: Ir Dr\nsummary: 10 5\nfn=a\n1 8 5\n";
+    assert!(parse(text.as_bytes()).is_err());
+    assert!(parse(format!("{text}totals: 8 5\n").as_bytes()).is_ok());
+}
+
+#[test]
 fn a_file_that_is_not_a_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
