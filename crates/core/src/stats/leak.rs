@@ -75,6 +75,12 @@ pub enum GrowthDoubt {
         /// The resident bytes per unit of work that malloc does not explain.
         per_unit: f64,
     },
+    /// What all processes together had left as they ended grows with the work, but the most that one process ever had
+    /// does not, and is less.
+    InProcesses {
+        /// The bytes per unit of work, of all processes.
+        per_unit: f64,
+    },
     /// The largest resident size grows with the work, but the collector of the language runtime has not, as far as is
     /// known, run often enough to free what nothing uses.
     Uncollected {
@@ -214,6 +220,20 @@ fn steady_growth(resident: &[(f64, f64)], smallest: f64) -> Option<(f64, Interva
         let steady = grows && grown && sizes.goes_on() && sizes.shape().power.high >= NEARLY_ONE;
         steady.then_some(((interval.low + interval.high) / 2.0, interval))
     })
+}
+
+/// Judges a verdict about what all processes had left as they ended, together with the most that one process had
+/// allocated. What a process leaves is free as it ends, so more processes for more work are no leak.
+pub fn judge_processes(found: Retained, left: &[(f64, f64)], most: &[(f64, f64)], smallest: f64) -> Retained {
+    let Retained::Grows { per_unit, .. } = found else { return found };
+    let last = |figure: &[(f64, f64)]| Sizes::of(figure).mean.last().copied();
+    let is_more = last(left).zip(last(most)).is_some_and(|(left, most)| left > most);
+    match judge_growth(most, smallest) {
+        Retained::Constant { .. } | Retained::Stops { .. } if is_more => {
+            Retained::Unknown(GrowthDoubt::InProcesses { per_unit })
+        }
+        _ => found,
+    }
 }
 
 /// The most resident bytes that one allocated byte may take: a block of 24 bytes takes 32, and a block that moves while

@@ -3,7 +3,7 @@
 use scruple_core::stats::Pcg;
 use scruple_core::stats::leak::{
     GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap, resident_growth_beyond,
+    judge_outside_the_heap, judge_processes, resident_growth_beyond,
 };
 
 const SIZES: [f64; 6] = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0, 32_000.0];
@@ -70,6 +70,22 @@ fn memory_that_native_code_keeps_contradicts_a_heap_that_does_not_grow() {
     assert_eq!(word(&judged(&native, &steady)), "grows");
     // Nothing is known outside the heap of a program whose allocations cannot be counted.
     assert_eq!(word(&judged(&steady, &[])), "constant");
+}
+
+#[test]
+fn more_processes_for_more_work_are_no_leak() {
+    let left = SIZES.map(|n| (n, 1700.0 + 2304.0 * n));
+    let judged = |most: &[(f64, f64)]| judge_processes(judge_growth(&left, ONE_BYTE), &left, most, ONE_BYTE);
+    match judged(&SIZES.map(|n| (n, 2500.0))) {
+        Retained::Unknown(GrowthDoubt::InProcesses { per_unit }) => {
+            assert!((per_unit - 2304.0).abs() < 0.1);
+        }
+        other => panic!("{other:?}"),
+    }
+    // One process may have had more before its leak, and each of several may grow.
+    assert_eq!(word(&judged(&SIZES.map(|n| (n, 1e9)))), "grows");
+    assert_eq!(word(&judged(&SIZES.map(|n| (n, 1700.0 + 576.0 * n)))), "grows");
+    assert_eq!(word(&judged(&[])), "grows", "nothing is known");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::stats::leak::{
     GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap, resident_growth_beyond, unseen_resident_growth,
+    judge_outside_the_heap, judge_processes, resident_growth_beyond, unseen_resident_growth,
 };
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
@@ -105,6 +105,9 @@ impl LeakReadings {
         };
         if is(LIVE) {
             judged.verdict = judge_outside_the_heap(judged.verdict, &malloc, smallest);
+        }
+        if is(MALLOC.0) {
+            judged.verdict = judge_processes(judged.verdict, &bytes, &peak, smallest);
         }
         // Who asks for what malloc has not got back has the answer. By itself it does not show that there is no leak.
         if is(LIVE) || is(MALLOC.0) && !self.named {

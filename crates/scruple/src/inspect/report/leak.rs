@@ -335,6 +335,11 @@ fn said_of(doubt: &GrowthDoubt) -> String {
              sizes of the work, objects that were not collected yet. --metric memory.peak shows it.",
             amount(*per_unit)
         ),
+        GrowthDoubt::InProcesses { per_unit } => format!(
+            "what all processes together have left as they end grows by about {} for each unit, but malloc.peak, that of \
+             the largest process, does not: more work may only take more processes, whose memory is free as they end.",
+            amount(*per_unit)
+        ),
         GrowthDoubt::Uncollected { per_unit } => format!(
             "memory.peak grows with the work, by about {} for each unit, but the language runtime collected less than \
              twice, or does not say how often, so these may be objects that nothing uses. Use larger sizes, or let the \
