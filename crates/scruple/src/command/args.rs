@@ -150,10 +150,14 @@ pub struct HookArgs {
     /// Give it once for all commands, or once for each.
     #[arg(short = 'C', long, value_name = "CMD", hide_short_help = true)]
     pub conclude: Vec<String>,
-    /// Run this in a shell once for each command, before its first launch.
+    /// Run this in a shell once, before the first launch of any command.
+    ///
+    /// It runs once for each value of a parameter that it names.
     #[arg(short, long, value_name = "CMD")]
     pub setup: Option<String>,
-    /// Run this in a shell once for each command, after its last launch.
+    /// Run this in a shell once, after the last launch of all commands.
+    ///
+    /// It runs once for each value of a parameter that it names.
     #[arg(short, long, value_name = "CMD", hide_short_help = true)]
     pub cleanup: Option<String>,
 }

@@ -1,6 +1,7 @@
 //! Converts the words of the command line into arms, and the jobs that weigh them.
 
 use super::args::{HookArgs, LaunchArgs, RunArgs};
+use super::hooks::Surroundings;
 use super::parameters::{Parameters, combinations, extend, named, substitute};
 use super::passes::IgnoredFailures;
 use super::shell::{Shell, words};
@@ -38,10 +39,6 @@ pub struct Hooks {
     pub prepare: Option<String>,
     /// The command that runs after each launch.
     pub conclude: Option<String>,
-    /// The command that runs before the first launch.
-    pub setup: Option<String>,
-    /// The command that runs after the last launch.
-    pub cleanup: Option<String>,
 }
 
 /// The name of the arm that launches an empty program.
@@ -99,24 +96,41 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     Ok((prepared, shell))
 }
 
+/// Returns what runs once around the launches of each arm, in the order of the arms.
+pub fn surroundings(args: &RunArgs, config: &Config) -> Result<Vec<Surroundings>, Fault> {
+    let hooks = &args.hooks;
+    let templates = templates(args, config)?;
+    check_parameters(args, &templates)?;
+    let of = |template: &CommandTemplate, params: &Parameters| Surroundings {
+        command: substitute(&template.command, params),
+        setup: hooks.setup.as_ref().map(|text| substitute(text, params)),
+        cleanup: hooks.cleanup.as_ref().map(|text| substitute(text, params)),
+    };
+    let arms = templates.iter().flat_map(|one| one.combinations.iter().map(move |params| of(one, params)));
+    Ok(if hooks.setup.is_none() && hooks.cleanup.is_none() { Vec::new() } else { arms.collect() })
+}
+
 /// Checks that every parameter is used, because the same command would otherwise be weighed repeatedly.
 fn check_parameters(args: &RunArgs, templates: &[CommandTemplate]) -> Result<(), Fault> {
     let hooks = &args.hooks;
     let texts = templates.iter().flat_map(|one| [Some(&one.command), one.prepare.as_ref()]).flatten();
-    let texts: Vec<&String> = texts
-        .chain(&hooks.prepare)
-        .chain(&hooks.setup)
-        .chain(&hooks.conclude)
-        .chain(&hooks.cleanup)
-        .collect();
+    let texts: Vec<&String> = texts.chain(&hooks.prepare).chain(&hooks.conclude).collect();
     let scanned = args.scan.parameter_scan.first().into_iter();
     let mut names = scanned.chain(args.scan.parameter_list.iter().step_by(2));
-    match names.find(|name| !texts.iter().any(|text| text.contains(&format!("{{{name}}}")))) {
-        Some(name) => Err(Fault::usage(format!(
-            "the parameter ‘{name}’ is used in no command: write {{{name}}} where its value is to go"
-        ))),
-        None => Ok(()),
-    }
+    let Some(name) = names.find(|name| !texts.iter().any(|text| text.contains(&format!("{{{name}}}"))))
+    else {
+        return Ok(());
+    };
+    let once = [&hooks.setup, &hooks.cleanup];
+    Err(Fault::usage(match once.into_iter().flatten().any(|text| text.contains(&format!("{{{name}}}"))) {
+        true => format!(
+            "only --setup or --cleanup uses the parameter ‘{name}’: every --setup runs before the first launch, so all \
+             launches would be alike; write {{{name}}} into the command as well, or use --prepare"
+        ),
+        false => {
+            format!("the parameter ‘{name}’ is used in no command: write {{{name}}} where its value is to go")
+        }
+    }))
 }
 
 /// Returns the commands of the command line, or those of the configuration if there are none.
@@ -398,12 +412,9 @@ fn shield(cores: &str) -> Result<Shield, Fault> {
 
 fn hooks_of(args: &HookArgs, configured: Option<&String>, index: usize, params: &Parameters) -> Hooks {
     let pick = |given: &[String]| given.get(index).or(given.first()).map(|text| substitute(text, params));
-    let fill = |given: &Option<String>| given.as_ref().map(|text| substitute(text, params));
     Hooks {
         prepare: pick(&args.prepare).or(configured.map(|text| substitute(text, params))),
         conclude: pick(&args.conclude),
-        setup: fill(&args.setup),
-        cleanup: fill(&args.cleanup),
     }
 }
 

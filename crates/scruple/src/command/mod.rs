@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod arms;
+pub mod hooks;
 pub mod parameters;
 pub mod passes;
 pub mod shell;

@@ -7,6 +7,7 @@ mod remarks;
 mod timing;
 
 use super::arms::{Hooks, Prepared};
+use super::hooks;
 use crate::fault::{Code, Fault};
 use crate::new_run::{self, Passes};
 use crate::progress::Progress;
@@ -22,7 +23,6 @@ use scruple_measure::launcher::LaunchError;
 use scruple_measure::runtimes::WITHOUT;
 use scruple_measure::streams::Captured;
 use std::collections::HashMap;
-use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -178,25 +178,8 @@ impl CommandPasses {
         result
     }
 
-    fn take_passes(&mut self, effort: &RunEffort) -> Result<(), Stop> {
-        let mut result = Ok(());
-        let mut ready = 0;
-        while ready < self.jobs.len() && result.is_ok() {
-            result = self.hook(ready, "--setup", |hooks| &hooks.setup);
-            ready += usize::from(result.is_ok());
-        }
-        if result.is_ok() {
-            result = self.take_measuring_passes(effort);
-        }
-        // The cleanup hooks run after a failure or an interruption as well. The first error is reported.
-        for index in 0..ready {
-            result = result.and(self.hook(index, "--cleanup", |hooks| &hooks.cleanup));
-        }
-        result
-    }
-
     /// Runs the passes one after the other. The budget applies to their total time.
-    fn take_measuring_passes(&mut self, effort: &RunEffort) -> Result<(), Stop> {
+    fn take_passes(&mut self, effort: &RunEffort) -> Result<(), Stop> {
         if let Some(shares) = self.shares(effort) {
             self.take_given_launches(effort, &shares)?;
         } else {
@@ -351,25 +334,11 @@ impl CommandPasses {
     }
 
     fn hook(&mut self, index: usize, flag: &str, pick: fn(&Hooks) -> &Option<String>) -> Result<(), Stop> {
-        let (job, hooks) = &self.jobs[index];
-        let Some(command) = pick(hooks) else { return Ok(()) };
-        let mut shell = Command::new("sh");
-        shell.args(["-c", command]).current_dir(&job.folder).stdin(Stdio::null()).stdout(Stdio::null());
-        // An interruption does not end a hook that runs after a launch, because such hooks clean up.
-        let give_up = if matches!(flag, "--setup" | "--prepare") { Some(&*self.interrupted) } else { None };
+        let Some(command) = pick(&self.jobs[index].1) else { return Ok(()) };
         let before = Instant::now();
-        let status = wait_for(&mut shell, give_up).map_err(|error| {
-            Stop::Failed(Fault::usage(format!("cannot run the {flag} command ‘{command}’: {error}")))
-        })?;
+        let result = hooks::run(flag, command, &self.interrupted);
         self.began = self.began.map(|began| began + before.elapsed());
-        match status {
-            None => Err(Stop::Interrupted),
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(Stop::Failed(Fault::program(format!(
-                "the {flag} command ‘{command}’ {}: make it end with code 0, or append ‘|| true’",
-                Ending::from(status)
-            )))),
-        }
+        result
     }
 }
 
@@ -379,23 +348,5 @@ fn not_weighed(name: &str, error: WeighError) -> Fault {
     match error {
         WeighError::Launch(LaunchError::Launcher(_)) => Fault::internal(message),
         _ => Fault::usage(message),
-    }
-}
-
-/// Runs a command to its end. If `give_up` becomes true before that, kills the command and returns `None`.
-fn wait_for(command: &mut Command, give_up: Option<&AtomicBool>) -> std::io::Result<Option<ExitStatus>> {
-    let mut child = command.spawn()?;
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if give_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(20));
     }
 }

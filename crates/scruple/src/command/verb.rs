@@ -3,6 +3,7 @@
 use super::args::{RunArgs, SamplingArgs};
 use super::arms;
 use super::arms::Prepared;
+use super::hooks;
 use super::passes::{CommandPasses, RunEffort, Stop};
 use super::shell::Shell;
 use crate::cli::shared_args::ResultArgs;
@@ -79,8 +80,36 @@ fn take_here_or_on_farm(
     }
     let effort = effort(&args.sampling)?;
     let margin = values::margin(&args.sampling.margin)?;
-    let terms = Terms { margin, limits: limits.clone(), ..Terms::default() };
+    let terms = Terms { margin, limits, ..Terms::default() };
     let source = ReadingSource::open(args.scripted.as_deref())?;
+    let interrupted = interruption::flag()?;
+    if farm.is_some() {
+        return take_set_up(args, config, farm, source, effort, terms, &interrupted);
+    }
+    // A setup may build the programs and make the input.
+    let arms = arms::surroundings(args, config)?;
+    let (ready, result) = hooks::set_up(&arms, &interrupted);
+    let taken = result
+        .map_err(Fault::from)
+        .and_then(|()| take_set_up(args, config, None, source, effort, terms, &interrupted));
+    // The cleanup runs after a failure or an interruption as well. The first error is reported.
+    let cleaned = hooks::clean_up(&arms[..ready], &interrupted);
+    let mut taken = taken?;
+    taken.result = taken.result.and(cleaned);
+    Ok(taken)
+}
+
+/// Weighs the commands once their setups have run.
+fn take_set_up(
+    args: &RunArgs,
+    config: &Config,
+    farm: Option<Farm>,
+    source: ReadingSource,
+    effort: RunEffort,
+    terms: Terms,
+    interrupted: &Arc<AtomicBool>,
+) -> Result<FinishedCommands, Fault> {
+    let limits = terms.limits.clone();
     let (mut prepared, shell) = arms::prepare(args, config)?;
     metrics_and_limits::check_limits(&limits, prepared.iter().map(|one| &one.arm))?;
     if prepared.len() == 1 && !args.commands.is_empty() {
@@ -107,7 +136,6 @@ fn take_here_or_on_farm(
         run.warn("shell", text);
     }
     let store = open_store::for_run(&args.store)?;
-    let interrupted = interruption::flag()?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
     if let Some(mut farm) = farm {
         let measured = hand_out(
@@ -115,16 +143,17 @@ fn take_here_or_on_farm(
             config,
             &NodeWork { head: &run, by: NodeChoice::EachNode, versions: None },
             &progress,
-            &interrupted,
+            interrupted,
         )?;
         let (run, writer) = measured.store_in(store)?;
         return Ok(FinishedCommands { run, writer, result: Ok(()), limits });
     }
     let mut asked = RequestedInstruments::by(&args.sampling.metrics, &limits);
     asked.requested |= args.sampling.requested_peak;
-    let weigher = source.into_weigher(&interrupted, &work, &asked)?;
+    let weigher = source.into_weigher(interrupted, &work, &asked)?;
     let ignored = arms::ignored(args.launch.ignore_failure.as_deref())?;
-    let mut passes = CommandPasses::new(weigher, prepared, run, store, interrupted, ignored, progress)?;
+    let mut passes =
+        CommandPasses::new(weigher, prepared, run, store, interrupted.clone(), ignored, progress)?;
     let result = passes.take(&effort);
     drop(work);
     let CommandPasses { run, writer, .. } = passes;

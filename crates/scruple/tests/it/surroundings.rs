@@ -190,6 +190,39 @@ fn a_hook_that_fails_ends_the_run_and_is_named() {
 }
 
 #[test]
+fn a_setup_may_build_the_program_and_is_shared_by_commands() {
+    let place = Place::new();
+    let build = "printf '#!/bin/sh\\n' > built && chmod +x built && mkdir made";
+    let clean = "rmdir made && rm built";
+    run(&place, &["--time-only", "-s", build, "-c", clean, "--self", "./built 1", "./built 2"]);
+    assert!(!place.file("built").exists() && !place.file("made").exists());
+    // What a setup writes is not a change during the measurement.
+    place.shell_script("again", "true");
+    let answer =
+        place.run(["run", "--no-store", "--time-only", "-r", "2", "-s", "echo : >> again", "./again"]);
+    assert!(answer.code == 0 && !answer.stdout.contains("changed while"), "{}", answer.exchange());
+    let missing = place.run(["run", "-s", "true", "-c", "touch cleaned", "./nothing"]);
+    assert!(missing.stderr.contains("there is no file ‘./nothing’") && place.file("cleaned").exists());
+}
+
+#[test]
+fn a_setup_that_overwrites_the_program_of_another_command_is_refused() {
+    let place = Place::new();
+    place.shell_script("app", "true");
+    let of = |setup: &str, command: &str| {
+        let answer = place.run(["run", "--no-store", "-L", "v", "one,two", "-s", setup, command]);
+        assert_eq!(answer.code, 2, "{}", answer.exchange());
+        answer.stderr
+    };
+    let only = of("echo '# {v}' >> app", "./app");
+    assert!(only.contains("only --setup or --cleanup uses the parameter ‘v’"), "{only}");
+    for command in ["./app {v}", "./app {v} | cat"] {
+        let message = of("echo '# {v}' >> app", command);
+        assert!(message.contains("a later command changed ‘./app’, which ‘./app one"), "{message}");
+    }
+}
+
+#[test]
 fn a_reader_that_closes_the_pipe_is_no_error() {
     let place = Place::new();
     let mut command = place.command(["run", "--no-store", "-r", "3", "true"]);
