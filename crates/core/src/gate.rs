@@ -68,6 +68,9 @@ pub struct Finding {
 /// program, even in its start-up.
 const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 
+/// What a case declares about itself: the work of an iteration, which is no cost.
+const DECLARED: [&str; 2] = ["work.bytes", "work.items"];
+
 /// Readings of the reference count as repeating if they differ by at most this share of the margin.
 const REPEATS: f64 = 0.1;
 
@@ -187,7 +190,9 @@ fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &GateRules) -
     let counted =
         metric.pass == Pass::Counting && metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
     let shown = DEFAULT_METRICS.contains(&metric.key.as_ref()) || metric.key == "instructions";
-    let own = self::metric(&metric.key).is_none() && !metric.key.ends_with(crate::judge::RESOLUTION);
+    let own = self::metric(&metric.key).is_none()
+        && !DECLARED.contains(&metric.key.as_ref())
+        && !metric.key.ends_with(crate::judge::RESOLUTION);
     let would = counted && (shown || own);
     let low = reference.readings.iter().copied().fold(f64::INFINITY, f64::min);
     let high = reference.readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -262,7 +267,8 @@ mod tests {
         );
         arm.version = Some(version.to_owned());
         for (key, values) in readings {
-            let metric = metric(key).expect("a metric");
+            let own = Metric::custom(key, Unit::Count, Quality::Exact, Pass::Counting);
+            let metric = metric(key).unwrap_or(&own);
             let mut figure = None;
             for (block, value) in values.iter().enumerate() {
                 Figure::add(&mut figure, Reading::of(metric, *value, "a test"), metric.pass, block as u32);
@@ -396,6 +402,16 @@ mod tests {
         assert!(!gates(Quality::Noisy, Pass::Counting, Unit::Count, [1.0, 1.0]));
         assert!(!gates(Quality::Exact, Pass::Timing, Unit::Count, [1.0, 1.0]));
         assert!(!gates(Quality::Exact, Pass::Counting, Unit::Nanoseconds, [1.0, 1.0]));
+    }
+
+    #[test]
+    fn the_work_that_a_case_declares_is_no_cost_and_never_decides() {
+        let arm = [("malloc.bytes", &[8.0; 3][..]), ("work.bytes", &[460.0]), ("work.items", &[2.0; 3])];
+        let run = run(&arm, &arm);
+        let (kept, found) = outcomes_of_run(&run, &GateRules::default());
+        let deciding: Vec<&str> =
+            found.iter().filter(|(_, gates, _)| *gates).map(|(key, _, _)| key.as_str()).collect();
+        assert_eq!((kept, deciding), (Kept::Yes, vec!["malloc.bytes"]));
     }
 
     #[test]

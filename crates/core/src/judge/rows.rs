@@ -6,7 +6,7 @@ use super::{
     Judged, POOLED, Pair, RESOLUTION, between_runs, declaration, floor_of, node_replicates, pooled,
     possible_error, waiting_share,
 };
-use crate::evidence::{Evidence, Readings};
+use crate::evidence::{Evidence, ReadingRange, Readings};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
 use crate::sample::Sample;
@@ -176,6 +176,11 @@ fn compared<'a>(
     if worst <= Quality::Near && !timed {
         return ComparedBy::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
     }
+    // There is no ratio to nothing, but counts that differ by less than their possible error are the same.
+    let all = ReadingRange::of(&[reference.readings.as_slice(), &arm.readings].concat());
+    if !timed && !is_time && all.is_some_and(|all| all.low <= 0.0 && all.high - all.low <= floor) {
+        return ComparedBy::Counted(Evidence::of_near_counts(&reference.readings, &arm.readings, floor));
+    }
     let taken = |reference: &Sample, arm: &Sample| replicates_of(pair, reference, arm);
     let over_nodes = node_replicates::replicates(pair, (reference, arm), &taken);
     let paired = pair.paired || over_nodes.is_some();
@@ -234,5 +239,12 @@ mod tests {
         assert_ne!(verdict((0.0, None), (1.0, one)), Verdict::Different);
         assert_eq!(verdict((10.0, one), (20.0, one)), Verdict::Different);
         assert_eq!(verdict((0.0, None), (10.0, one)), Verdict::Different);
+        // One batch of the second had a collection.
+        let (reference, mut arm) = (case(0.0, None), case(0.0, one));
+        if let Some(Figure::Sample(sample)) = arm.figures.get_mut("gc.count") {
+            sample.readings[5] = 0.001;
+        }
+        let found = compare_pairs(&[Pair::new(&reference, &arm, true)], &Terms::default());
+        assert_eq!(found[0].comparison.verdict, Verdict::Same);
     }
 }
