@@ -22,3 +22,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str> + Clone)
     };
     known.clone().into_iter().find(holds).or_else(near)
 }
+
+/// Whether one word is probably the other, mistyped or shortened.
+///
+/// ```
+/// use scruple_core::nearest_word::is_nearly;
+/// assert!(is_nearly("--bugdet", "--budget") && is_nearly("--clean-up", "--cleanup"));
+/// assert!(!is_nearly("--latency", "--patience"));
+/// ```
+pub fn is_nearly(word: &str, known: &str) -> bool {
+    known.starts_with(word) || word.starts_with(known) || strsim::osa_distance(word, known) <= 2
+}

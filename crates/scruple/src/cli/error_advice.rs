@@ -4,7 +4,7 @@ use super::{Cli, GROUPS, description, former_names, named_verb};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory};
 use scruple_core::harmless_text;
-use scruple_core::nearest_word::nearest;
+use scruple_core::nearest_word::{is_nearly, nearest};
 use std::error::Error as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -70,7 +70,7 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
             })
         }
         // The parser would let an unknown option be a command.
-        _ if error.get(ContextKind::SuggestedArg).is_none() => {
+        _ if !unknown.is_some_and(|option| is_suggested(&error, option)) => {
             unknown.filter(|word| word.starts_with('-')).map(|option| match named_verb().as_str() {
                 "run" => format!(
                     "a command is one argument: quote it with its options, as in ‘PROGRAM {}’",
@@ -93,6 +93,19 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
         error.remove(ContextKind::Suggested);
     }
     error
+}
+
+/// Whether the parser suggests an option that users know and that is written nearly like this one.
+fn is_suggested(error: &clap::Error, option: &str) -> bool {
+    let Some(ContextValue::String(suggested)) = error.get(ContextKind::SuggestedArg) else { return false };
+    let named = named_verb();
+    let description = description();
+    let verb = named.split(' ').try_fold(&description, |at, name| at.find_subcommand(name));
+    let is_hidden = verb.unwrap_or(&description).get_arguments().any(|argument| {
+        argument.is_hide_set()
+            && argument.get_long().is_some_and(|long| suggested.strip_prefix("--") == Some(long))
+    });
+    !is_hidden && is_nearly(option, suggested)
 }
 
 /// Whether a value was refused because it is not a whole number, or not one of those that are possible.

@@ -41,7 +41,7 @@ const OPTIONS: [(&str, &str, &str); 22] = [
 
 /// Words that users expect, since another verb or another tool has them: the command, the word, and the option. Words
 /// without a command stand for commands.
-const EXPECTED: [(&str, &str, &str); 28] = [
+const EXPECTED: [(&str, &str, &str); 33] = [
     ("", "diff", "compare"),
     ("", "gate", "check"),
     ("", "version", "--version"),
@@ -50,6 +50,11 @@ const EXPECTED: [(&str, &str, &str); 28] = [
     ("run", "--threshold", "--margin"),
     ("run", "--timeout", "--time-limit"),
     ("bench", "--timeout", "--time-limit"),
+    ("bench", "--save-baseline", "--label"),
+    ("bench", "--count", "--processes"),
+    ("bench", "--benchtime", "--budget"),
+    ("bench", "--measurement-time", "--budget"),
+    ("bench", "--benchmark-json", "--export"),
     ("report", "--html", "--export"),
     ("check", "--against", "--base"),
     ("check", "--baseline", "--base"),

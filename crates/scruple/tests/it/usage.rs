@@ -24,6 +24,7 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
         ("check", "--threshold", "--margin"),
         ("load", "--check", "--expect"),
         ("load", "-k", "--trust"),
+        ("bench", "--save-baseline", "--label"),
     ] {
         let answer = place.run([verb, word, "main"]);
         assert_eq!(answer.code, 2);
@@ -132,6 +133,8 @@ fn an_unknown_option_is_answered_with_where_it_belongs() {
         (&["run", "--timeout", "5s", "true"], "‘--time-limit’ does this here"),
         (&["diff", "a", "b"], "‘compare’ does this here"),
         (&["show", "--qqq"], "`scruple show -h` lists the options"),
+        (&["load", "--latency", ":8080"], "`scruple load -h` lists the options"),
+        (&["load", "--script", "a.lua", ":8080"], "`scruple load -h` lists the options"),
         (&["--qqq"], "`scruple -h` lists the options"),
         (&["run", "--bugdet", "3s", "true"], "a similar argument exists: '--budget'"),
     ] {
