@@ -254,6 +254,23 @@ fn requests_that_the_server_says_it_did_not_process_are_sent_again() {
 }
 
 #[test]
+fn a_connection_on_which_a_request_is_given_up_after_the_server_went_away_is_opened_again() {
+    let (connections, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+    let silent = servers::serve(move |stream| match connections.fetch_add(1, Ordering::Relaxed) {
+        // It says that it processes all requests, and answers none.
+        0 | 1 => goes_away(stream, &[&GOES[..18], &[0, 0, 0, 127], &GOES[22..]].concat()),
+        _ => {
+            stream.set_nonblocking(true).expect("fcntl");
+            talk(stream, |_| ServerAnswer::Hello, &requests);
+        }
+    });
+    let plan = Plan { connections: 1, ..impatient() };
+    let result = load(&speaking_http2(silent), &plan).expect("a run");
+    let timed_out = result.counts.failures.of(Failure::TimedOut);
+    assert!(timed_out > 0 && result.counts.answered > 0, "{:?}", result.counts);
+}
+
+#[test]
 fn requests_that_the_server_says_it_did_not_process_do_not_count_for_costs() {
     let plan = Plan { connections: 2, streams: 4, ..small() };
     let result = load(&server(|_| ServerAnswer::Refuse), &plan).expect("a run");

@@ -154,19 +154,24 @@ impl Generator {
         let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
         self.end_streams(index, &mut done, self.reading);
         self.memory.done = done;
+        match received {
+            Err(class) => self.fail(index, class),
+            Ok(()) => self.reopen_or_use(index, self.reading.late()),
+        }
         while !self.queue.repeated.is_empty()
             && let Some(idle) = self.queue.take_idle(&mut self.connections.list)
         {
             self.ready(idle, clock::now(), 0);
         }
-        if let Err(class) = received {
-            return self.fail(index, class);
-        }
+    }
+
+    /// Opens a connection of HTTP/2 again that takes no more requests, or uses it for those that wait.
+    fn reopen_or_use(&mut self, index: usize, late: u64) {
         let once = !self.plan.keep_alive;
         if self.connections.list[index].http2.as_ref().is_some_and(|http2| http2.is_over(once)) {
             self.reopen(index);
         } else {
-            self.ready(index, clock::now(), self.reading.late());
+            self.ready(index, clock::now(), late);
         }
     }
 
@@ -214,7 +219,7 @@ impl Generator {
         self.memory.done = done;
         match sent {
             Err(class) => self.fail(index, class),
-            Ok(()) if any => self.ready(index, clock::now(), 0),
+            Ok(()) if any => self.reopen_or_use(index, 0),
             Ok(()) => {}
         }
     }
