@@ -48,7 +48,10 @@ fn impatient() -> Plan {
 
 fn load(target: &Target, plan: &Plan) -> Result<LoadResult, LoadError> {
     let began = Instant::now();
-    let result = run(target, plan, &AtomicBool::new(false), &mut |_| {});
+    let mut first = None;
+    let result =
+        run(target, plan, &AtomicBool::new(false), &mut |seen| _ = first.get_or_insert(seen.elapsed));
+    assert!(first.is_none_or(|elapsed| elapsed == 0.0), "each turn begins at zero");
     let bound = plan.duration + 2 * plan.timeout + Duration::from_secs(60);
     assert!(began.elapsed() < bound, "it hung for {:?}", began.elapsed());
     result

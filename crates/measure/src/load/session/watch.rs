@@ -69,6 +69,8 @@ impl WatchState {
         if shared.stopped() {
             return;
         }
+        // A short turn is over before it is looked at, and those who add up turns have to know that one begins.
+        on_event(TurnEvent::Progress(&LoadProgress::default()));
         if self.marks.len() > 1 && plan.warm_up_before() == 0 {
             on_event(TurnEvent::Mark(0, Handled { shared, whole: None }));
             self.reached = 1;
