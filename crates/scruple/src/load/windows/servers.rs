@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 /// The largest number of kinds of requests with separate figures.
 const NAMED: usize = 64;
+
 /// A server to load.
 #[derive(Clone, Debug)]
 pub struct TargetServer {
@@ -224,6 +225,7 @@ fn speed(text: Option<&str>, recorded: bool) -> Result<Option<f64>, Fault> {
         ))),
     }
 }
+
 /// Returns requests that are sent without a scenario.
 fn single(requests: Vec<Request>) -> RequestFileContent {
     RequestFileContent {
