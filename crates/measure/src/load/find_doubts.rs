@@ -257,9 +257,9 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 fn repeated(result: &LoadResult) -> Option<Doubt> {
     (result.repeated > 0).then(|| {
         let text = format!(
-            "the server said of {} that it did not process them (GOAWAY or REFUSED_STREAM): they were sent again, and \
-             their times contain both attempts",
-            plural::grouped(result.repeated, "request")
+            "the server said {} that it did not process a request (GOAWAY or REFUSED_STREAM): each was sent again, and \
+             its time contains all attempts",
+            plural::grouped(result.repeated, "time")
         );
         Doubt::new("sent-again", false, text)
     })
