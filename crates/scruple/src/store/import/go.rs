@@ -13,6 +13,9 @@ use scruple_core::unit::Unit;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
+/// The largest number of a process. A file may name a package as often as it likes.
+const LAST_PROCESS: u32 = u32::MAX / BLOCKS_OF_A_PROCESS - 1;
+
 /// A line with results.
 struct BenchmarkLine<'a> {
     package: &'a str,
@@ -159,7 +162,7 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
             return Err(cut());
         }
         let name = name.strip_prefix("Benchmark").unwrap_or(name);
-        let process = processes.get(package).map_or(0, |count| count - 1);
+        let process = processes.get(package).map_or(0, |count| count - 1).min(LAST_PROCESS);
         found.push(BenchmarkLine { package, name, processors: None, process, iterations, figures });
     }
     find_processors(&mut found);
@@ -270,7 +273,7 @@ fn figures(arm: &mut Arm, lines: &[&BenchmarkLine<'_>]) -> Result<(), ImportErro
     add_iterations(arm, "go test", iterations)?;
     let mut next: SortedMap<u32, u32> = SortedMap::new();
     let block = |line: &&BenchmarkLine<'_>| {
-        let block = next.entry(line.process).or_insert(line.process.saturating_mul(BLOCKS_OF_A_PROCESS));
+        let block = next.entry(line.process).or_insert(line.process * BLOCKS_OF_A_PROCESS);
         *block += 1;
         *block - 1
     };
@@ -316,6 +319,9 @@ mod tests {
         let imported = read(&output.repeat(2)).expect("readable");
         let sample = imported.arms[0].sample("time.wall").expect("times");
         assert_eq!(sample.by_process(), [[1.0, 2.0], [1.0, 2.0]]);
+        let many =
+            read(&format!("{}BenchmarkF \t 5 \t 1 ns/op\n", "pkg: p\n".repeat(5_000))).expect("readable");
+        assert_eq!(many.arms[0].sample("time.wall").expect("times").by_process(), [[1.0]]);
         let error = read("pkg: p\nBenchmarkF \t 0 \t 1 ns/op\n").expect_err("no iteration");
         assert!(error.to_string().contains("batch 1 of 1 has no iterations"), "{error}");
     }
