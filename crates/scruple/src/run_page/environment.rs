@@ -35,9 +35,12 @@ pub fn section(run: &Run) -> Section {
 /// reader elsewhere needs no more.
 fn shown_path(path: &str) -> String {
     let build = path.rsplit_once("/built/").and_then(|(_, below)| below.split_once('/'));
-    match build.and_then(|(digest, file)| Some((digest.get(..10)?, file.trim_start_matches("./")))) {
-        Some((digest, file)) => format!("{file} of build {digest}"),
-        None => path.to_owned(),
+    let is_digest = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match build {
+        Some((digest, file)) if is_digest(digest) => {
+            format!("{} of build {}", file.trim_start_matches("./"), &digest[..10])
+        }
+        _ => path.to_owned(),
     }
 }
 
@@ -141,4 +144,16 @@ pub fn again(run: &Run) -> Option<Section> {
         folded: None,
         parts: vec![SectionPart::Code(super::code(&text))],
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_builds_in_the_cache_are_shown_by_their_digests() {
+        let digest = "ba7816bf8f01cfea414140de5dae2223";
+        assert_eq!(shown_path(&format!("/cache/built/{digest}/./bin/app")), "bin/app of build ba7816bf8f");
+        assert_eq!(shown_path("/home/built/application-server/app"), "/home/built/application-server/app");
+    }
 }
