@@ -21,6 +21,10 @@ impl Binaries {
                 None => alone.push(*one),
             }
         }
+        // Of a kept program, what it did not execute is not known.
+        if (a.0.code.is_some() || b.0.code.is_some()) && alone.is_empty() != left.is_empty() {
+            return None;
+        }
         let [first, second] = [(a.0, a.1[0]), (b.0, b.1[0])];
         let is_changed = !alone.iter().all(|one| self.is_in_file_of((a.0, *one), second))
             || is_known && !left.iter().all(|other| self.is_in_file_of((b.0, *other), first));

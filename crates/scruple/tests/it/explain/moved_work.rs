@@ -131,6 +131,14 @@ fn static_functions_of_one_name_are_the_same_in_any_order_and_wherever_they_are_
         assert_eq!(at(&page, "/explain/counts/0/rows/0/code"), "same", "{page:#}");
         assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
     }
+    // A kept profile has nothing of the function that was not executed.
+    for (program, first) in [("old", "0"), ("new", "30")] {
+        let (file, program) = (format!("{program}.calls"), format!("./{program}"));
+        let kept = place.run(["inspect", "calls", "--export", &file, "--", &program, first, "40"]);
+        assert_eq!(kept.code, 0, "{}", kept.exchange());
+    }
+    let page = explain(&place, &["old.calls", "new.calls"]).json();
+    assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
 }
 
 #[test]
