@@ -15,9 +15,10 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::Quality;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
-use scruple_core::sorting;
+use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, exact, quantity};
+use std::collections::BTreeSet;
 
 /// A run that the gate judges.
 pub struct WeighedRun {
@@ -199,19 +200,24 @@ fn checked_by_gate<'r>(report: &'r Report<'_>) -> impl Iterator<Item = &'r Check
 /// Remarks on the counts that decide by default and that no version of a subject has, so that they decide nothing.
 fn not_counted(run: &Run) -> Vec<Warning> {
     let of = |arm: &Arm| arm.version.as_ref().map(|_| gate::without_version(arm).to_owned());
-    let mut remarks = Vec::new();
+    let mut found: SortedMap<(&str, &str), BTreeSet<String>> = SortedMap::new();
     for key in ["instructions", "malloc.count"] {
         for arm in run.arms_of(Role::Subject) {
             let Some(why) = arm.absent(key) else { continue };
             let has = |other: &Arm| of(other) == of(arm) && other.sample(key).is_some();
-            let subject = of(arm).map_or_else(String::new, |name| format!(" of ‘{name}’"));
-            let text = format!("{}{subject} decide nothing: {why}", title(key));
-            if !run.arms_of(Role::Subject).any(has) && !remarks.iter().any(|one: &Warning| one.text == text) {
-                remarks.push(Warning { code: "not-counted".to_owned(), text });
+            if !run.arms_of(Role::Subject).any(has) {
+                found.entry((key, why)).or_default().extend(of(arm));
             }
         }
     }
-    remarks
+    let remark = |((key, why), names): ((&str, &str), BTreeSet<String>)| {
+        let subjects = if names.is_empty() { String::new() } else { format!(" of {}", list_names(names)) };
+        Warning {
+            code: "not-counted".to_owned(),
+            text: format!("{}{subjects} decide nothing: {why}", title(key)),
+        }
+    };
+    found.into_iter().map(remark).collect()
 }
 
 /// Writes the texts of a finding. Returns `None` if the finding neither decides nor is shown.
