@@ -138,6 +138,11 @@ impl Graph {
         let (one, other) = (self.ancestry(one, 0), self.ancestry(other, 0));
         (0..self.len()).rev().find(|&version| one.has(version) && other.has(version))
     }
+
+    /// Whether the parents of a merge have diverged before the first version that is listed.
+    pub fn diverged_before(&self, parents: &[usize]) -> bool {
+        parents.iter().skip(1).any(|other| self.base(parents[0], *other).is_none())
+    }
 }
 
 /// A version and its ancestors, down to some place in the list.

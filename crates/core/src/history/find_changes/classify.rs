@@ -92,12 +92,6 @@ fn between_parents(places: &ArtefactGroups, steps: &Steps, cut: &Cut) -> bool {
     !below.is_empty() && above.iter().any(|level| *level > own)
 }
 
-/// Whether the parents of a merge have diverged before the range, so that it may only combine their changes.
-fn combines_unknown(graph: &Graph, places: &ArtefactGroups, cut: &Cut) -> bool {
-    let after = &places.all[cut.at].after;
-    after.iter().skip(1).any(|other| graph.base(after[0], *other).is_none())
-}
-
 /// Whether a merge only combines the changes of its parents since they diverged: then it changes nothing itself.
 fn both_sides(graph: &Graph, places: &ArtefactGroups, steps: &Steps, cut: &Cut, exact: bool) -> bool {
     let after = &places.all[cut.at].after;
@@ -178,7 +172,7 @@ fn change(
         p: cut.p,
         better: (from != to
             && !between_parents(places, steps, cut)
-            && !combines_unknown(range.graph, places, cut))
+            && !range.graph.diverged_before(&places.all[cut.at].after))
         .then_some((to < from) == lower),
         accepted: accepted(range.history, gathered, &set),
         set,

@@ -264,8 +264,7 @@ impl<'a> HistoryReport<'a> {
     /// Whether two parents of a merge have no version of the range in common.
     fn diverged_before(&self, merge: usize) -> bool {
         let graph = Graph::of(&self.history.versions);
-        let parents = graph.before(merge);
-        parents.iter().skip(1).any(|other| graph.base(parents[0], *other).is_none())
+        graph.diverged_before(graph.before(merge))
     }
 
     fn version(&self, index: usize) -> &'a Version {
