@@ -102,12 +102,39 @@ impl Bounds {
 /// assert!((found.each.value - 7.0).abs() < 1e-9 && (found.fixed.value - 50.0).abs() < 1e-9);
 /// ```
 pub fn fit(requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
+    fit_by(requests, requests, costs, level)
+}
+
+/// Fits the costs of windows to their requests, by what the windows were planned to be: `planned` has their lengths, in
+/// any unit. A saturated server handles fewer requests in the same processor time if other work slows it down, and least
+/// squares then take most of the cost of requests for that of windows. The planned lengths do not depend on that.
+///
+/// They are the instrument of the regression: the slope is the covariance of lengths and costs divided by that of lengths
+/// and requests. Source: Wald (1940). Where the lengths hardly explain the numbers of requests, it is [`fit`]: the rule is
+/// that of Staiger & Stock (1997), F > 10.
+///
+/// `None` as for [`fit`].
+pub fn fit_planned(planned: &[f64], requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
+    let explained = ols::fit(planned, requests).map_or(0.0, |line| line.r_squared);
+    let is_strong = explained * (requests.len() as f64 - 2.0) > STRONG * (1.0 - explained);
+    fit_by(if is_strong { planned } else { requests }, requests, costs, level)
+}
+
+/// The smallest F with which planned lengths explain the numbers of requests well enough.
+const STRONG: f64 = 10.0;
+
+/// Fits the line with this instrument; the requests themselves give least squares.
+fn fit_by(instrument: &[f64], requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
     let line = ols::fit(requests, costs)?;
     let n = requests.len();
-    let mean = requests.iter().sum::<f64>() / n as f64;
-    let spread: f64 = requests.iter().map(|x| (x - mean).powi(2)).sum();
-    let residual: f64 =
-        requests.iter().zip(costs).map(|(x, y)| (y - line.intercept - line.slope * x).powi(2)).sum();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / n as f64;
+    let (mean_instrument, mean_requests, mean_costs) = (mean(instrument), mean(requests), mean(costs));
+    let from_mean = || instrument.iter().map(|one| one - mean_instrument);
+    let with_requests: f64 = from_mean().zip(requests).map(|(z, x)| z * (x - mean_requests)).sum();
+    let slope = from_mean().zip(costs).map(|(z, y)| z * (y - mean_costs)).sum::<f64>() / with_requests;
+    let intercept = mean_costs - slope * mean_requests;
+    let variance_factor = from_mean().map(|z| z * z).sum::<f64>() / (with_requests * with_requests);
+    let residual: f64 = requests.iter().zip(costs).map(|(x, y)| (y - intercept - slope * x).powi(2)).sum();
     let t = (n >= 3 && level > 0.0 && level < 1.0).then(|| normal::student(level, (n - 2) as f64));
     let bounds = |value: f64, variance_factor: f64| {
         let interval = t.map(|t| {
@@ -116,17 +143,36 @@ pub fn fit(requests: &[f64], costs: &[f64], level: f64) -> Option<PerRequest> {
         });
         Bounds { value, interval }
     };
-    Some(PerRequest {
-        each: bounds(line.slope, 1.0 / spread),
-        fixed: bounds(line.intercept, 1.0 / n as f64 + mean * mean / spread),
-        r_squared: line.r_squared,
-        windows: n,
-    })
+    let fixed = bounds(intercept, 1.0 / n as f64 + mean_requests * mean_requests * variance_factor);
+    let each = bounds(slope, variance_factor);
+    Some(PerRequest { each, fixed, r_squared: line.r_squared, windows: n })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_saturated_server_that_is_slowed_down_now_and_then_has_the_cost_of_its_requests() {
+        // It has the whole of a core, and a request takes 30 or 75 µs of it.
+        let planned: Vec<f64> = [1.0, 3.0, 2.0, 2.0, 1.0, 3.0].repeat(4);
+        let costs: Vec<f64> = planned.iter().map(|length| 1e8 * length).collect();
+        let took = |window: usize| if window * window % 5 < 2 { 30e3 } else { 75e3 };
+        let requests: Vec<f64> = costs.iter().enumerate().map(|(window, cost)| cost / took(window)).collect();
+        let truth = costs.iter().sum::<f64>() / requests.iter().sum::<f64>();
+        let of = |found: Option<PerRequest>| found.and_then(|found| found.each.interval).expect("windows");
+        let found = of(fit_planned(&planned, &requests, &costs, 0.95));
+        assert!(found.low < truth && truth < found.high && found.low > truth / 2.0, "{found:?} {truth}");
+        assert!(of(fit(&requests, &costs, 0.95)).high < truth);
+    }
+
+    #[test]
+    fn lengths_that_do_not_explain_the_requests_change_nothing() {
+        let (requests, costs) = ([100.0, 300.0, 200.0, 400.0], [750.0, 2150.0, 1400.0, 2900.0]);
+        assert_eq!(fit_planned(&[1.0; 4], &requests, &costs, 0.95), fit(&requests, &costs, 0.95));
+        assert_eq!(fit_planned(&[2.0, 1.0, 2.0, 1.5], &requests, &costs, 0.95), fit(&requests, &costs, 0.95));
+        assert_eq!(fit_planned(&[1.0, 2.0], &[5.0, 5.0], &[1.0, 2.0], 0.95), None);
+    }
 
     #[test]
     fn nine_ticks_do_not_divide_a_time_that_is_known_exactly() {

@@ -1,6 +1,6 @@
 //! The cost of a request by one counter.
 
-use super::window::{LEVEL, Window};
+use super::window::{LENGTHS, LEVEL, Window};
 use scruple_core::metric::Quality;
 use scruple_core::per_request::{self, PerRequest};
 use scruple_core::sample::Reading;
@@ -28,16 +28,20 @@ pub(super) fn row(reading: &Reading, windows: &[Window], idle: &[(String, f64)])
     let of =
         |list: &[(String, f64)]| list.iter().find(|(key, _)| *key == reading.key).map(|(_, value)| *value);
     let idle = of(idle).unwrap_or(0.0);
-    let points: Vec<(f64, f64)> = windows
-        .iter()
-        .filter_map(|window| {
-            Some((window.requests as f64, of(&window.grown)? - idle * window.elapsed as f64 / 1e9))
-        })
-        .collect();
-    let (requests, costs): (Vec<f64>, Vec<f64>) = points.into_iter().unzip();
+    let (mut planned, mut requests, mut costs) = (Vec::new(), Vec::new(), Vec::new());
+    // A window that is not counted by itself belongs to the next one.
+    let mut length = 0;
+    for (window, parts) in windows.iter().zip(LENGTHS.into_iter().cycle()) {
+        length += parts;
+        if let Some(growth) = of(&window.grown) {
+            planned.push(std::mem::take(&mut length) as f64);
+            requests.push(window.requests as f64);
+            costs.push(growth - idle * window.elapsed as f64 / 1e9);
+        }
+    }
     let cost = match &reading.value {
         Err(why) => Err(why.clone()),
-        Ok(_) => per_request::fit(&requests, &costs, LEVEL)
+        Ok(_) => per_request::fit_planned(&planned, &requests, &costs, LEVEL)
             .ok_or_else(|| "the windows do not differ in their requests".to_owned()),
     };
     CostRow {

@@ -20,13 +20,13 @@ pub struct Window {
     pub memory: TreeMemory,
 }
 
-/// The lengths of windows for a total number of requests. Three lengths alternate, so that a drift of the server is
-/// not taken for the cost of requests.
+/// The planned lengths of windows, in turn and in parts of the load. Three lengths alternate, so that the fixed cost of a
+/// window can be separated from that of its requests, and a drift of the server is not taken for a cost of requests.
+pub const LENGTHS: [u64; 6] = [1, 3, 2, 2, 1, 3];
+
+/// The lengths of windows for a total number of requests.
 pub fn lengths(requests: u64, rounds: u32) -> Vec<u64> {
-    let unit = (requests / (6 * u64::from(rounds.max(1)))).max(1);
-    (0..rounds.max(1))
-        .flat_map(
-            |round| if round % 2 == 0 { [unit, 3 * unit, 2 * unit] } else { [2 * unit, unit, 3 * unit] },
-        )
-        .collect()
+    let rounds = rounds.max(1);
+    let unit = (requests / (6 * u64::from(rounds))).max(1);
+    LENGTHS.iter().cycle().take(3 * rounds as usize).map(|parts| parts * unit).collect()
 }

@@ -1,5 +1,6 @@
 //! Divides a load into turns and windows.
 
+use scruple_measure::load::cost::window::LENGTHS;
 use scruple_measure::load::{LoadResult, Plan, RunPart, WarmUp};
 use std::time::Duration;
 
@@ -67,12 +68,10 @@ impl Division {
         }
     }
 
-    /// Returns the times within a turn at which the accounts are read. The lengths of the stretches between them
-    /// alternate between one, three and two parts. Therefore the fixed cost of a stretch can be separated from the cost
-    /// of its requests, and a drift of the server is not mistaken for a cost of requests.
+    /// Returns the times within a turn at which the accounts are read. The stretches between them have [`LENGTHS`].
     fn marks(self, turn: u32) -> Vec<f64> {
         let windows = self.in_turn();
-        let parts = |window: u32| [1.0, 3.0, 2.0, 2.0, 1.0, 3.0][((turn * windows + window) % 6) as usize];
+        let parts = |window: u32| LENGTHS[(turn * windows + window) as usize % LENGTHS.len()] as f64;
         let all: f64 = (0..windows).map(parts).sum();
         let mut sum = 0.0;
         let inner = (0..windows.saturating_sub(1)).map(|window| {
