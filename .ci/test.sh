@@ -51,8 +51,8 @@ if [ $# -gt 0 ]; then
     case $1 in
     format) if cargo fmt --version >/dev/null 2>&1; then cargo fmt --all --check; fi ;;
     build) cargo_test --no-run ;;
-    # Many of these tests wait for programs and servers, so there are four for each core.
-    whole) cargo_tests --test it -- --nocapture --test-threads=$((4 * $(nproc))) || exit 1 ;;
+    # Many of these tests wait for programs and servers, so there are three for each core.
+    whole) cargo_tests --test it -- --nocapture --test-threads=$((3 * $(nproc))) || exit 1 ;;
     waiting) cargo_tests --test load --test runtimes -- --nocapture || exit 1 ;;
     # Selected by exclusion, so that no test can be forgotten.
     parts)
