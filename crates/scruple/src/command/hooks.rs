@@ -24,6 +24,8 @@ pub struct Surroundings {
 /// Runs the setup of each arm. Arms whose setups have the same text share one, because arms are launched in turns.
 /// Returns how many arms are set up, also if the setup of the next one failed.
 pub fn set_up(arms: &[Surroundings], interrupted: &AtomicBool) -> (usize, Result<(), Stop>) {
+    // One setup for all overwrites nothing, and the files may be large.
+    let several = arms.iter().any(|arm| arm.setup != arms[0].setup);
     let mut files = Vec::new();
     for (index, arm) in arms.iter().enumerate() {
         if let Some(setup) = &arm.setup
@@ -32,7 +34,7 @@ pub fn set_up(arms: &[Surroundings], interrupted: &AtomicBool) -> (usize, Result
         {
             return (index, Err(stop));
         }
-        files.push(files_of(&arm.command));
+        files.push(if several { files_of(&arm.command) } else { Vec::new() });
     }
     let overwritten = arms.iter().zip(&files).find_map(|(arm, files)| {
         let changed = files.iter().find(|(path, digest)| file_digest(path) != *digest)?;
