@@ -96,9 +96,12 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     Ok((prepared, shell))
 }
 
-/// Returns what runs once around the launches of each arm, in the order of the arms.
+/// Returns what runs once around the launches of each arm, in the order of the arms; nothing without such hooks.
 pub fn surroundings(args: &RunArgs, config: &Config) -> Result<Vec<Surroundings>, Fault> {
     let hooks = &args.hooks;
+    if hooks.setup.is_none() && hooks.cleanup.is_none() {
+        return Ok(Vec::new());
+    }
     let templates = templates(args, config)?;
     check_parameters(args, &templates)?;
     let of = |template: &CommandTemplate, params: &Parameters| Surroundings {
@@ -107,7 +110,7 @@ pub fn surroundings(args: &RunArgs, config: &Config) -> Result<Vec<Surroundings>
         cleanup: hooks.cleanup.as_ref().map(|text| substitute(text, params)),
     };
     let arms = templates.iter().flat_map(|one| one.combinations.iter().map(move |params| of(one, params)));
-    Ok(if hooks.setup.is_none() && hooks.cleanup.is_none() { Vec::new() } else { arms.collect() })
+    Ok(arms.collect())
 }
 
 /// Checks that every parameter is used, because the same command would otherwise be weighed repeatedly.

@@ -3,6 +3,7 @@
 use super::passes::Stop;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
+use scruple_core::sorting;
 use scruple_measure::host::file_digest;
 use scruple_measure::launcher::Ending;
 use std::path::{Path, PathBuf};
@@ -54,12 +55,8 @@ pub fn set_up(arms: &[Surroundings], interrupted: &AtomicBool) -> (usize, Result
 /// Runs the cleanup of each arm that was set up, each text once. Returns the first failure.
 pub fn clean_up(arms: &[Surroundings], interrupted: &AtomicBool) -> Result<(), Stop> {
     let mut result = Ok(());
-    for (index, arm) in arms.iter().enumerate() {
-        if let Some(cleanup) = &arm.cleanup
-            && !arms[..index].iter().any(|other| other.cleanup == arm.cleanup)
-        {
-            result = result.and(run("--cleanup", cleanup, interrupted));
-        }
+    for cleanup in sorting::each_once(arms.iter().filter_map(|arm| arm.cleanup.as_deref())) {
+        result = result.and(run("--cleanup", cleanup, interrupted));
     }
     result
 }

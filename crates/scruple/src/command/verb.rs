@@ -83,15 +83,12 @@ fn take_here_or_on_farm(
     let terms = Terms { margin, limits, ..Terms::default() };
     let source = ReadingSource::open(args.scripted.as_deref())?;
     let interrupted = interruption::flag()?;
-    if farm.is_some() {
-        return take_set_up(args, config, farm, source, effort, terms, &interrupted);
-    }
-    // A setup may build the programs and make the input.
-    let arms = arms::surroundings(args, config)?;
+    // A setup may build the programs and make the input. On a farm, the nodes run it.
+    let arms = if farm.is_some() { Vec::new() } else { arms::surroundings(args, config)? };
     let (ready, result) = hooks::set_up(&arms, &interrupted);
     let taken = result
         .map_err(Fault::from)
-        .and_then(|()| take_set_up(args, config, None, source, effort, terms, &interrupted));
+        .and_then(|()| take_set_up(args, config, farm, source, effort, terms, &interrupted));
     // The cleanup runs after a failure or an interruption as well. The first error is reported.
     let cleaned = hooks::clean_up(&arms[..ready], &interrupted);
     let mut taken = taken?;
