@@ -54,10 +54,10 @@ fn a_slow_commit_has_less_work_and_is_compared_by_slope() {
     assert_eq!(bytes["changes"].as_array().map(Vec::len), Some(1));
     assert_eq!(bytes["changes"][0]["at"], 3);
     // The slow version has a hundredth of the work, and takes much longer for each unit. Undivided, both would take
-    // longer than this. A busy machine may make each of its sleeps some milliseconds longer.
+    // longer than this. A busy machine may make sleeps some milliseconds longer, those of either size.
     let times = series("work per n", "time.wall");
     let [fast, slow] = [0, 1].map(|place| times["points"][place]["value"].as_f64().expect("a value"));
-    assert!((15e6..150e6).contains(&slow) && (20e3..10e6).contains(&fast), "{fast} {slow}");
+    assert!((5e6..150e6).contains(&slow) && (5e3..10e6).contains(&fast), "{fast} {slow}");
     // Metrics that are not additive, such as peak memory, have one series for each size.
     assert_eq!(series("work (n=20)", "memory.peak")["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(series("work (n=2000)", "memory.peak")["points"].as_array().map(Vec::len), Some(3));
