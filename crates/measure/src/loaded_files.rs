@@ -50,9 +50,10 @@ pub fn has_changed_since(file: &Path, time: SystemTime) -> bool {
     SystemTime::UNIX_EPOCH + Duration::new(seconds, nanoseconds) > time
 }
 
-/// Whether a mapped file is one that can be read later. Devices and memory without a name have none.
+/// Whether a mapped file is one that can be read later. Devices and memory without a name cannot.
 fn is_stored(file: &Path) -> bool {
-    !file.starts_with("/dev") && !file.as_os_str().as_encoded_bytes().starts_with(b"/memfd:")
+    let is_device = file.starts_with("/dev") && !file.starts_with("/dev/shm");
+    !is_device && !file.as_os_str().as_encoded_bytes().starts_with(b"/memfd:")
 }
 
 #[cfg(test)]
@@ -81,6 +82,7 @@ mod tests {
         assert_ne!(Ok(both.clone()), of(&[&one, &two], &none));
         fs::write(&one, "1").expect("a file");
         assert_eq!(Ok(both), of(&[&one, &two, &PathBuf::from("/memfd:jit (deleted)")], &none));
+        assert!(is_stored(Path::new("/dev/shm/module.so")) && !is_stored(Path::new("/dev/dri/card0")));
         let earlier = SystemTime::now() - Duration::from_secs(60);
         assert_eq!(digest(&BTreeSet::from([one.clone()]), &none, earlier), Err(UnknownCode::Changed(one)));
         let absent = folder.path().join("absent");

@@ -118,9 +118,11 @@ fn class(permissions: &str, name: &str) -> Class {
         "[stack]" => Class::Stack,
         _ if name.starts_with("[anon") || name.starts_with("[stack:") => Class::Anonymous,
         _ if name.starts_with('[') => Class::Kernel,
-        _ if ["/dev/zero", "/SYSV", "/memfd:", "/dev/shm/"].iter().any(|start| name.starts_with(start)) => {
+        _ if ["/dev/zero", "/SYSV", "/memfd:"].iter().any(|start| name.starts_with(start)) => {
             Class::SharedMemory
         }
+        // A program may also lie there.
+        _ if has('s') && name.starts_with("/dev/shm/") => Class::SharedMemory,
         _ if has('x') => Class::Code,
         _ if has('w') && has('p') => Class::Data,
         _ if has('w') || !has('r') => Class::File,
@@ -185,6 +187,12 @@ Size:                  8 kB
 Rss:                   4 kB
 Shared_Clean:          4 kB
 ";
+
+    #[test]
+    fn a_program_in_a_folder_of_shared_memory_is_code_and_a_segment_is_shared_memory() {
+        let classes = ["r-xp", "rw-p", "rw-s"].map(|permissions| class(permissions, "/dev/shm/app"));
+        assert_eq!(classes, [Class::Code, Class::Data, Class::SharedMemory]);
+    }
 
     #[test]
     fn the_table_is_made_of_classes_and_permissions() {
