@@ -229,13 +229,19 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "is not survived")]
-    fn a_parser_that_panics_is_found() {
-        let corpus = Corpus::default().with("numbers", "1 2 3 4 5 6 7 8");
-        corpus.is_survived_by_text(|text| {
+    fn a_parser_that_panics_is_found_and_its_input_is_kept() {
+        let parse = |text: &str| {
             text.split(' ')
                 .filter(|word| word.len() > 18)
                 .for_each(|word| assert!(word.parse::<u64>().is_ok(), "{word}"));
-        });
+        };
+        let corpus = Corpus::default().with("numbers", "1 2 3 4 5 6 7 8");
+        let found = catch_unwind(|| corpus.is_survived_by_text(parse)).expect_err("a panic");
+        let message = found.downcast_ref::<String>().expect("a message");
+        let path = message.split("it is in ").nth(1).and_then(|rest| rest.strip_suffix(" (Ok(()))"));
+        let path = path.unwrap_or_else(|| panic!("{message}"));
+        let input = fs::read(path).expect("the input");
+        fs::remove_file(path).expect("a file to remove");
+        assert!(catch_unwind(|| parse(&String::from_utf8_lossy(&input))).is_err());
     }
 }
