@@ -179,6 +179,11 @@ impl Connection {
             && matches!(self.reader.end(), http1::AtEnd::Nothing)
     }
 
+    /// What is known of a request on this connection that is given up.
+    pub(crate) fn cause_of_time_out(&self) -> Option<Failed> {
+        self.reader.lacks().map(|lacks| Failed::Cause(Failure::TimedOut, lacks.into()))
+    }
+
     /// Whether the socket has accepted all bytes handed to [`Connection::send`].
     pub(crate) fn all_sent(&self) -> bool {
         self.outgoing.at == self.outgoing.bytes.len()

@@ -28,6 +28,16 @@ fn connections_are_renewed_when_the_server_or_the_plan_says_so() {
 }
 
 #[test]
+fn an_answer_that_does_not_end_is_known_as_such() {
+    let endless =
+        servers::answers(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx");
+    let plan = Plan { timeout: Duration::from_millis(200), max_requests: Some(4), ..impatient() };
+    let failures = load(&target(endless), &plan).expect("it accepts connections").counts.failures;
+    let why = failures.describe(Failure::TimedOut);
+    assert!(why.contains("it ends with the connection, which stayed open"), "{why}, {failures:?}");
+}
+
+#[test]
 fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
     static READ: AtomicU64 = AtomicU64::new(0);
     // It closes after two answers without saying so, while the next request may be on its way.

@@ -434,6 +434,7 @@ impl Generator {
             let connection = &self.connections.list[index];
             match (connection.link, connection.exchange) {
                 (ConnectionState::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
+                    self.connections.list[index].cause = connection.cause_of_time_out();
                     self.fail(index, Failure::TimedOut);
                 }
                 (ConnectionState::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
@@ -458,10 +459,11 @@ impl Generator {
                 continue;
             }
             self.connections.list[index].outcomes.1 += busy.len() as u64;
+            let cause = self.connections.list[index].cause_of_time_out();
             self.connections.close(index, now);
             self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
-                self.recorder.failed(exchange, now, Failure::TimedOut, None);
+                self.recorder.failed(exchange, now, Failure::TimedOut, cause.as_ref());
                 self.record_request(exchange, now, None, Err(Failure::TimedOut));
             }
         }
