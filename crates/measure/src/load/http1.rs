@@ -36,7 +36,7 @@ pub(crate) enum AtEnd {
 const LONGEST_HEAD: usize = 256 * 1024;
 
 /// The number of bytes of content that are kept for a check. Further content is only counted.
-const KEPT: usize = 1 << 20;
+pub(crate) const KEPT: usize = 1 << 20;
 
 /// The reader of one connection. Between responses it holds no data.
 #[derive(Debug, Default)]

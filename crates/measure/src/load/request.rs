@@ -116,13 +116,17 @@ impl AnswerCheck {
     /// The requirements that an answer with a good status does not meet, each with what came instead.
     fn unmet(&self, answer: &KeptAnswer<'_>) -> Vec<(String, String)> {
         let mut unmet = Vec::new();
+        let came = || match answer.coding() {
+            Some((coding, false)) => format!("content in the coding {}", excerpt(coding)),
+            _ => excerpt(answer.body),
+        };
         let bytes = |bound: &str, limit: u64| {
             (format!("{bound} {limit} bytes of content"), answer.length.to_string())
         };
         unmet.extend(self.min_bytes.filter(|least| answer.length < *least).map(|n| bytes("at least", n)));
         unmet.extend(self.max_bytes.filter(|most| answer.length > *most).map(|n| bytes("at most", n)));
         if let Some(text) = self.contains.as_ref().filter(|text| !contains(answer.body, text.as_bytes())) {
-            unmet.push((format!("{} in the content", excerpt(text.as_bytes())), excerpt(answer.body)));
+            unmet.push((format!("{} in the content", excerpt(text.as_bytes())), came()));
         }
         for (name, text) in &self.headers {
             let value = answer.head.header(name);
@@ -141,7 +145,7 @@ impl AnswerCheck {
                 Ok(Some(found)) if equal(found, wanted) => return None,
                 Ok(Some(found)) => excerpt(found.to_string().as_bytes()),
                 Ok(None) => "no value there".to_owned(),
-                Err(_) => format!("{}, which is not JSON", excerpt(answer.body)),
+                Err(_) => format!("{}, which is not JSON", came()),
             };
             Some((format!("{} at {pointer}", excerpt(wanted.to_string().as_bytes())), came))
         }));
@@ -386,5 +390,10 @@ mod tests {
         assert_eq!(judge(&json("/order/none", 8.into()), 200, 1, body), "‘8’ at /order/none: no value there");
         let expected = "‘8’ at /order: ‘no JSON’, which is not JSON";
         assert_eq!(judge(&json("/order", 8.into()), 200, 1, b"no JSON"), expected);
+        let head = AnswerHead::Http1(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n");
+        let coded = KeptAnswer { status: 200, length: 3, head, body: b"\x8b\x02\x80" };
+        let contains = AnswerCheck { contains: Some("lo".into()), ..AnswerCheck::default() };
+        let unmet = vec![("‘lo’ in the content".to_owned(), "content in the coding ‘br’".to_owned())];
+        assert_eq!(contains.judge(&coded), Err(Failed::Check(unmet)));
     }
 }

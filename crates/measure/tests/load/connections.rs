@@ -146,3 +146,25 @@ fn connections_are_added_when_all_are_busy() {
     assert_eq!((result.counts.answered, result.counts.failures.total()), (200, 0));
     assert!((5..=40).contains(&result.connect.count()), "{}", result.connect.count());
 }
+
+#[test]
+fn checks_read_content_without_its_coding() {
+    let mut packed = Vec::new();
+    let mut packer = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
+    packer.write_all(b"Hello, world").expect("memory");
+    packer.finish().expect("memory");
+    let answer = |coding: &str| {
+        let length = packed.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
+        servers::answers([head.as_bytes(), &packed].concat().leak())
+    };
+    let mut plan = small();
+    plan.requests[0].check.contains = Some("world".to_owned());
+    plan.requests[0].check.max_bytes = Some(packed.len() as u64);
+    let result = load(&target(answer("GZip")), &plan).expect("a run");
+    assert_eq!((result.counts.answered, result.counts.bytes), (100, 100 * packed.len() as u64));
+    let failures = load(&target(answer("br")), &plan).expect("a run").counts.failures;
+    let why = failures.describe(Failure::CheckFailed);
+    assert!(why.ends_with("expected ‘world’ in the content, got content in the coding ‘br’"), "{why}");
+}

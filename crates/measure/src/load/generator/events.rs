@@ -398,8 +398,10 @@ impl Generator {
         answer: KeptAnswer<'_>,
         outcome: Result<(), Failure>,
     ) {
-        let check = &self.plan.requests[exchange.request as usize].check;
-        let wrong = outcome.is_ok().then(|| check.judge(&answer).err()).flatten();
+        let request = &self.plan.requests[exchange.request as usize];
+        let decoded = if request.keeps() { answer.decoded() } else { None };
+        let answer = KeptAnswer { body: decoded.as_deref().unwrap_or(answer.body), ..answer };
+        let wrong = outcome.is_ok().then(|| request.check.judge(&answer).err()).flatten();
         let outcome = wrong.as_ref().map_or(outcome, |wrong| Err(wrong.class()));
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {

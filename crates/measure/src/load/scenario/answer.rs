@@ -1,7 +1,9 @@
 //! An answer as checks and captures read it, from either version of the protocol.
 
-use super::super::http1;
+use super::super::http1::{self, KEPT};
 use super::super::http2::Fields;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use std::io::Read;
 
 /// The head of an answer.
 #[derive(Clone, Copy)]
@@ -42,4 +44,26 @@ pub(crate) struct KeptAnswer<'a> {
     pub(crate) length: u64,
     pub(crate) head: AnswerHead<'a>,
     pub(crate) body: &'a [u8],
+}
+
+impl KeptAnswer<'_> {
+    /// The coding of the content (RFC 9110, section 8.4), if it has one, and whether it is known here.
+    pub(crate) fn coding(&self) -> Option<(&[u8], bool)> {
+        let coding = self.head.header("content-encoding")?;
+        let is = |name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
+        (!is("identity")).then(|| (coding, ["gzip", "x-gzip", "deflate"].into_iter().any(is)))
+    }
+
+    /// The kept content without its coding; `None` if it has none, or one that is not known.
+    pub(crate) fn decoded(&self) -> Option<Vec<u8>> {
+        let (coding, _) = self.coding().filter(|(_, known)| *known)?;
+        let mut plain = Vec::new();
+        let end = if coding.eq_ignore_ascii_case(b"deflate") {
+            ZlibDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain)
+        } else {
+            MultiGzDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain)
+        };
+        // Of content that was not kept whole, the end is missing.
+        (end.is_ok() || !plain.is_empty()).then_some(plain)
+    }
 }
