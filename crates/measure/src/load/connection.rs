@@ -53,6 +53,8 @@ pub(crate) struct Connection {
     socket: Option<OwnedFd>,
     /// Whether the kernel notes when bytes arrive on the socket.
     notes_arrivals: bool,
+    /// Whether the kernel refused to send on the socket.
+    refused: bool,
     interest: Interest,
     /// Bytes that remain to be sent.
     outgoing: Outgoing,
@@ -84,6 +86,7 @@ impl Connection {
             gathers: false,
             socket: None,
             notes_arrivals: false,
+            refused: false,
             interest: Interest::Read,
             outgoing: Outgoing::default(),
         }
@@ -123,7 +126,7 @@ impl Connection {
         }
         self.generation = self.generation.wrapping_add(1);
         self.link = ConnectionState::Down;
-        self.heard = false;
+        (self.heard, self.refused) = (false, false);
         self.exchange = None;
         self.tls = None;
         self.http2 = None;
@@ -179,6 +182,15 @@ impl Connection {
             && matches!(self.reader.end(), http1::AtEnd::Nothing)
     }
 
+    /// Whether the program of the server cannot have read the request that fails with this class, as far as the kernel
+    /// knows: the connection was reset, which a kernel does if there are bytes that nobody has read, or the request
+    /// was sent to a connection that was closed already.
+    pub(crate) fn was_unread(&self, class: Failure) -> bool {
+        class == Failure::Reset
+            || self.refused
+            || self.socket.as_ref().is_some_and(socket::lacks_acknowledgement)
+    }
+
     /// What is known of a request on this connection that is given up.
     pub(crate) fn cause_of_time_out(&self) -> Option<Failed> {
         self.reader.lacks().map(|lacks| Failed::Cause(Failure::TimedOut, lacks.into()))
@@ -225,7 +237,10 @@ impl Connection {
         let sent = match socket::send(socket, bytes) {
             Ok(sent) => sent,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(broken(&error)),
+            Err(error) => {
+                self.refused = true;
+                return Err(broken(&error));
+            }
         };
         if sent < bytes.len() {
             self.outgoing.bytes.clear();

@@ -202,6 +202,11 @@ impl Request {
         self.keep || self.check.looks_inside()
     }
 
+    /// Whether the request may be sent again, because its method is idempotent (RFC 9110, section 9.2.2).
+    pub(crate) fn is_idempotent(&self) -> bool {
+        ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"].contains(&self.method.as_str())
+    }
+
     /// The bytes of the request in HTTP/1.1.
     pub(crate) fn http1(&self, host: &str, keep_alive: bool) -> Vec<u8> {
         let given = |name: &str| self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));

@@ -36,7 +36,7 @@ pub struct LoadResult {
     pub reconnects: u64,
     /// The number of times that the server closed a connection after an answer.
     pub closings: u64,
-    /// The number of times that a request was sent again, because the server said that it did not process it.
+    /// The number of times that a request was sent again, because the server did not process it.
     pub repeated: u64,
     /// How the requests went by connection, including the warm-up.
     pub connections: ConnectionOutcomes,

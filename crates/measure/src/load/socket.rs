@@ -122,6 +122,19 @@ pub(crate) fn receive_with_arrival(socket: &OwnedFd, buffer: &mut [u8]) -> io::R
     }
 }
 
+/// Whether the other end has not acknowledged all that was sent on a TCP socket, or has answered it with a reset.
+pub(crate) fn lacks_acknowledgement(socket: &OwnedFd) -> bool {
+    const CLOSED: u8 = 7;
+    // SAFETY: plain data, which the kernel fills in up to the given length.
+    unsafe {
+        let mut info: libc::tcp_info = std::mem::zeroed();
+        let mut length = size_of_val(&info) as libc::socklen_t;
+        let to = (&raw mut info).cast();
+        libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length) == 0
+            && (info.tcpi_state == CLOSED || info.tcpi_unacked > 0)
+    }
+}
+
 /// Closes a socket with a reset. Thousands of connections that are closed in the usual way would keep their ports for
 /// a minute and prevent the next run.
 pub(crate) fn abandon(socket: OwnedFd) {

@@ -203,7 +203,7 @@ pub(crate) struct Recorder {
     pub(crate) reconnects: u64,
     /// How often the server closed a connection after an answer.
     pub(crate) closings: u64,
-    /// How often a request was sent again, because the server said that it did not process it.
+    /// How often a request was sent again, because the server did not process it.
     pub(crate) repeated: u64,
     /// When the last measured request was answered or given up.
     pub(crate) last_done: u64,

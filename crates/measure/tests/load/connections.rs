@@ -1,6 +1,6 @@
 //! When connections are closed, made again and added.
 
-use scruple_measure::load::{Arrivals, Failure, LoadResult, Pace, Plan};
+use scruple_measure::load::{Arrivals, Failure, LoadResult, Pace, Plan, Target};
 use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,23 +37,63 @@ fn an_answer_that_does_not_end_is_known_as_such() {
     assert!(why.contains("it ends with the connection, which stayed open"), "{why}, {failures:?}");
 }
 
-#[test]
-fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
-    static READ: AtomicU64 = AtomicU64::new(0);
-    // It closes after two answers without saying so, while the next request may be on its way.
-    let two = servers::serve(|mut stream| {
+/// A server that closes a connection after two answers without saying so, while the next request may be on its way.
+fn closes_after_two(read: &'static AtomicU64) -> Target {
+    target(servers::serve(|mut stream| {
         for _ in 0..2 {
             if !servers::request(&mut stream) || stream.write_all(HELLO).is_err() {
                 return;
             }
-            READ.fetch_add(1, Ordering::Relaxed);
+            read.fetch_add(1, Ordering::Relaxed);
         }
+    }))
+}
+
+#[test]
+fn requests_that_cross_the_close_of_a_connection_are_sent_again() {
+    for pace in [Pace::Closed, Pace::Open { rate: 500.0, arrivals: Arrivals::Constant }] {
+        let read: &AtomicU64 = Box::leak(Box::default());
+        let result = load(&closes_after_two(read), &Plan { pace, ..small() }).expect("a run");
+        let failures = &result.counts.failures;
+        assert_eq!((result.counts.answered, failures.total()), (100, 0), "{pace:?}, {failures:?}");
+        assert_eq!(
+            (result.generator.requests, result.generator.reached),
+            (100, read.load(Ordering::Relaxed))
+        );
+        assert_eq!(result.closings, result.reconnects, "it closes every connection after an answer");
+        let said = result.doubts.iter().any(|doubt| doubt.code == "sent-again");
+        assert_eq!(said, result.repeated > 0, "{}", result.repeated);
+        assert!(pace != Pace::Closed || said, "a closed loop sends at once");
+    }
+}
+
+#[test]
+fn requests_that_the_server_may_have_processed_are_not_sent_again() {
+    // The server reads the third request, and then closes.
+    let dies = servers::serve(|mut stream| {
+        for _ in 0..2 {
+            if !servers::request(&mut stream) || stream.write_all(HELLO).is_err() {
+                return;
+            }
+        }
+        servers::request(&mut stream);
     });
-    let result = load(&target(two), &small()).expect("a run");
+    let result = load(&target(dies), &small()).expect("a run");
+    assert_eq!(result.repeated, 0);
+    assert!(result.counts.failures.of(Failure::ClosedEarly) >= 30, "{:?}", result.counts.failures);
+}
+
+#[test]
+fn requests_that_cross_the_close_of_a_connection_do_not_count_for_costs() {
+    static READ: AtomicU64 = AtomicU64::new(0);
+    // A request that must not be repeated is not sent again.
+    let mut post = small();
+    post.requests[0].method = "POST".to_owned();
+    let result = load(&closes_after_two(&READ), &post).expect("a run");
     let crossed = result.counts.failures.of(Failure::ClosedEarly) + result.counts.failures.of(Failure::Reset);
     assert!(crossed > 0 && crossed == result.counts.failures.total(), "{:?}", result.counts.failures);
     assert_eq!((result.generator.requests, result.generator.reached), (100, READ.load(Ordering::Relaxed)));
-    assert_eq!(result.closings, result.reconnects, "it closes every connection after an answer");
+    assert_eq!((result.closings, result.repeated), (result.reconnects, 0));
     let why = result.counts.failures.describe(Failure::ClosedEarly);
     assert!(crossed == result.counts.failures.of(Failure::Reset) || why.contains("answered before"), "{why}");
 

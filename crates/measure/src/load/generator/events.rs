@@ -13,7 +13,7 @@ use super::super::tls::Tls;
 use super::{DueRequest, Generator, LONGEST_SLEEP};
 use std::io;
 
-/// How often a request is sent again to a server that says that it did not process it.
+/// How often a request is sent again to a server of HTTP/2 that says that it did not process it.
 const REPEATS: u8 = 10;
 
 impl Generator {
@@ -306,8 +306,18 @@ impl Generator {
             .map(|exchange| (exchange, connection.class_of(&exchange, class)))
             .collect();
         if connection.may_have_crossed(class) {
-            self.recorder.unread += lost.len() as u64;
             self.recorder.closings += 1;
+            // As clients do, a request is sent again if that does no harm.
+            if let [(exchange, _)] = lost[..]
+                && self.plan.requests[exchange.request as usize].is_idempotent()
+                && connection.was_unread(class)
+            {
+                self.recorder.repeated += 1;
+                self.in_flight -= 1;
+                self.queue.repeated.push_back(exchange);
+                return self.reconnect(index);
+            }
+            self.recorder.unread += lost.len() as u64;
             let why = "the server closed a connection on which it had answered before";
             cause = cause.or_else(|| Some(Failed::Cause(class, why.into())));
         }

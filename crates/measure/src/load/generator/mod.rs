@@ -408,7 +408,8 @@ impl Generator {
         if !self.time.is_under_way() {
             return;
         }
-        if !self.queue.repeated.is_empty() {
+        // A server of HTTP/1.1 may be closing a connection on which it has answered.
+        if !self.queue.repeated.is_empty() && !self.connections.list[index].heard {
             self.send_repeated(index, now);
         }
         while self.connections.list[index].is_free() && self.schedule.is_some() {

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub(super) struct Queue {
     /// Requests that wait for a connection.
     requests: VecDeque<DueRequest>,
-    /// Requests that the server says it did not process. They are sent again before all others.
+    /// Requests that the server did not process. They are sent again before all others.
     pub(super) repeated: VecDeque<Exchange>,
     /// The largest number of requests that waited at one time.
     pub(super) most: u64,
