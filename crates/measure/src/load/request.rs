@@ -254,6 +254,16 @@ impl Request {
         if let Some((key, _)) = self.headers.iter().find(|header| bad(header)) {
             return Err(format!("the header ‘{key}’ of request ‘{name}’ is malformed"));
         }
+        let malformed = |pattern: &&String| {
+            pattern.len() != 3
+                || pattern.bytes().any(|byte| !byte.is_ascii_digit() && !byte.eq_ignore_ascii_case(&b'x'))
+        };
+        if let Some(pattern) = self.check.status.iter().find(malformed) {
+            return Err(format!(
+                "‘{pattern}’ is not a status that an answer to request ‘{name}’ can have: give one such as 200 or 4xx; a \
+                 text in the answer is --expect text:TEXT, or ‘contains’ in a scenario"
+            ));
+        }
         if !(self.weight > 0.0 && self.weight.is_finite()) {
             return Err(format!("the weight of request ‘{name}’ is not a positive number"));
         }

@@ -24,6 +24,11 @@ fn a_duration_is_more_than_zero_and_has_a_known_unit() {
 }
 
 #[test]
+fn a_text_without_its_prefix_is_no_status() {
+    assert_snapshot!(refusal(&["http://127.0.0.1:1/", "--expect", "200,Hello"]), @"error: ‘Hello’ is not a status that an answer to request ‘GET /’ can have: give one such as 200 or 4xx; a text in the answer is --expect text:TEXT, or ‘contains’ in a scenario");
+}
+
+#[test]
 fn a_program_that_does_not_exist_is_named_as_in_other_commands() {
     let of = |program: &str| refusal(&["unix:/nowhere/at/all.sock", "--", program]);
     assert_snapshot!(of("./nothing"), @"error: there is no server to load: there is no file ‘./nothing’");
