@@ -8,7 +8,7 @@ const [axe, ...files] = process.argv.slice(2);
 const rules = readFileSync(axe, 'utf8');
 const WIDTHS = [360, 720, 1280, 2560];
 
-// Faults of charts: labels that overlap, are too small or cut off, or a chart without room.
+// Faults of charts: labels without a gap between them, too small or cut off, or a chart without room.
 const UNREADABLE = `(() => {
   const wrong = [];
   const shown = (node) => node.getClientRects().length && getComputedStyle(node).display !== 'none';
@@ -25,7 +25,7 @@ const UNREADABLE = `(() => {
     boxes.forEach(([text, one], place) => boxes.slice(place + 1).forEach(([other, two]) => {
       const across = Math.min(one.right, two.right) - Math.max(one.left, two.left);
       const down = Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top);
-      if (across > 1 && down > 4) wrong.push('upon each other: ' + text + ' and ' + other);
+      if (across > -3 && down > 4) wrong.push('too near each other: ' + text + ' and ' + other);
     }));
     if (!svg.closest('[aria-hidden]') && svg.getAttribute('aria-hidden') !== 'true' && !svg.getAttribute('aria-label')) {
       wrong.push('a chart without words');

@@ -251,6 +251,8 @@ fn the_browser_finds_what_is_wrong() {
     let bad = "<!doctype html><html><title>x</title><body onclick='0'><script>console.error('loud')</script>\
         <img src='http://127.0.0.1:9/x.png'><div style='width:9000px'>wide</div>\
         <svg class=chart width=20 height=5><text class=tick style='font-size:8px'>a</text><text class=tick>b</text></svg>\
+        <svg class=chart width=200 height=20><text class=tick y=12 textLength=20 lengthAdjust=spacingAndGlyphs>c</text>\
+        <text class=tick x=22 y=12 textLength=20 lengthAdjust=spacingAndGlyphs>d</text></svg>\
         <p style='color:#ddd;background:#fff'>pale</p></body></html>";
     let Some(wrong) = wrong(&[place.write("bad.html", bad)]) else { return };
     let lines: Vec<String> = wrong.iter().map(Value::to_string).collect();
@@ -259,7 +261,8 @@ fn the_browser_finds_what_is_wrong() {
         "console: loud",
         "request: http://127.0.0.1:9/x.png",
         "wider than the window",
-        "upon each other",
+        "too near each other: a and b",
+        "too near each other: c and d",
         "small: a",
         "a chart of",
         "onclick",

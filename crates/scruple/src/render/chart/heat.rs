@@ -12,7 +12,7 @@ const BOTTOM: f64 = 200.0;
 /// The width of the inner picture, which is stretched to the chart, in its own units.
 const WIDTH: f64 = 1000.0;
 
-/// The smallest width of the chart on a screen that is not narrow, in pixels.
+/// The smallest width of the chart, in pixels.
 const NARROW: f64 = 240.0;
 
 /// Draws the heat map for a page.
@@ -35,7 +35,7 @@ fn body(heat: &Heat) -> Markup {
     // The space at the left is for the labels of the vertical axis.
     let (x, y) = (Ruler::new(&heat.x, across, (0.13, 0.0)), Ruler::new(&heat.y, up, (0.0, 0.0)));
     let height = BOTTOM - TOP;
-    let (ticks, heights) = (x.ticks_within(NARROW), y.ticks_above_each_other(height));
+    let (ticks, heights) = (x.ticks_beside((NARROW, NARROW)), y.ticks_above_each_other(height));
     let place = |share: f64| BOTTOM - share * height;
     let mut paths = vec![String::new(); Heat::SHADES];
     for field in &heat.fields {

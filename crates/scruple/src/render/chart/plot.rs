@@ -176,14 +176,14 @@ pub(crate) fn picture(plot: &Plot) -> (Markup, f64) {
 
 fn body(frame: &PlotFrame<'_>, tooltips: bool) -> Markup {
     let plot = frame.plot;
-    // This is the smallest width of a plot on a screen that is not narrow, in pixels.
-    let width = match plot.small {
-        true => 240.0,
-        false if !plot.x.places.is_empty() => 640.0,
-        false => 400.0,
+    // The smallest widths of a plot, on a screen that is not narrow and on one that is, in pixels.
+    let widths = match plot.small {
+        true => (240.0, 240.0),
+        false if !plot.x.places.is_empty() => (640.0, 290.0),
+        false => (400.0, 290.0),
     };
     let (across, up) =
-        (frame.x.ticks_within(width), frame.y.ticks_above_each_other(frame.bottom - frame.top));
+        (frame.x.ticks_beside(widths), frame.y.ticks_above_each_other(frame.bottom - frame.top));
     let top = frame.top;
     let y = |place: f64| frame.y(place);
     let at_right = plot.layers.iter().any(|layer| layer.shape == LayerShape::Steps);

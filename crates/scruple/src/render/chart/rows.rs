@@ -16,6 +16,9 @@ const LOW: f64 = 26.0;
 /// The additional height of a row that says how many readings are outside the range.
 const BEYOND: f64 = 14.0;
 
+/// The smallest widths of a row, on a screen that is not narrow and on one that is, in pixels.
+const WIDTHS: (f64, f64) = (480.0, 290.0);
+
 /// With more readings than this in a row, its dots are small and faint.
 const MANY: usize = 400;
 
@@ -59,7 +62,7 @@ fn height(row: &ChartRow, ruler: &Ruler<'_>) -> f64 {
 /// Draws the rows for a page. Names are at the left and figures at the right; on narrow screens both are above the row.
 pub(crate) fn draw(rows: &RowChart, label: &str, tooltips: bool) -> Markup {
     let ruler = ruler(rows);
-    let ticks = ruler.ticks();
+    let ticks = ruler.ticks_beside(WIDTHS);
     html! {
         div.rows role="group" aria-label=(label) {
             @if let Some(shade) = rows.shade.as_ref().filter(|shade| !shade.text.is_empty()) {
@@ -93,7 +96,7 @@ pub(crate) fn draw(rows: &RowChart, label: &str, tooltips: bool) -> Markup {
 /// Draws the rows as a separate picture with names above them, and returns its height in pixels.
 pub(crate) fn picture(rows: &RowChart) -> (Markup, f64) {
     let ruler = ruler(rows);
-    let ticks = ruler.ticks();
+    let ticks = ruler.ticks_beside(WIDTHS);
     let mut at = 0.0;
     let mut places = Vec::new();
     for row in &rows.rows {
@@ -146,7 +149,7 @@ fn describe_row(rows: &RowChart, row: &ChartRow) -> String {
 
 fn body(rows: &RowChart, row: &ChartRow, ruler: &Ruler<'_>, tooltips: bool) -> Markup {
     let high = height(row, ruler);
-    let ticks = ruler.ticks();
+    let ticks = ruler.ticks_beside(WIDTHS);
     html! {
         rect.band width="100%" height=(high) rx="4" {}
         @if let Some(shade) = &rows.shade {

@@ -1,5 +1,6 @@
 //! Maps values to positions along an axis, and chooses round labels.
 
+use super::frame;
 use crate::render::page::{Axis, AxisScale};
 use scruple_core::sorting;
 use scruple_core::unit::{Unit, share, tick};
@@ -28,6 +29,25 @@ pub(crate) struct Tick {
     pub text: String,
     /// Whether narrow screens omit the label.
     pub minor: bool,
+}
+
+impl Tick {
+    /// Returns where the label and a gap beside it begin and end below a chart that is this many pixels wide.
+    fn span(&self, width: f64) -> (f64, f64) {
+        let (at, long) = (self.place * width, label_width(&self.text));
+        let left = match frame::anchor(self.place) {
+            "start" => 0.0,
+            "end" => long,
+            _ => long / 2.0,
+        };
+        (at - left, at - left + long)
+    }
+
+    /// Whether the label has a gap to each of these others below a chart that is this many pixels wide.
+    fn is_apart_from(&self, others: &[Tick], width: f64) -> bool {
+        let (left, right) = self.span(width);
+        others.iter().map(|other| other.span(width)).all(|(from, to)| right <= from || to <= left)
+    }
 }
 
 impl<'a> Ruler<'a> {
@@ -75,9 +95,6 @@ impl<'a> Ruler<'a> {
 
     /// Returns the round values in the range: at most eight, with different labels.
     pub(crate) fn ticks(&self) -> Vec<Tick> {
-        if !self.axis.places.is_empty() {
-            return self.names_within(640.0);
-        }
         let (low, high) = (self.value(0.0), self.value(1.0));
         let mut ticks = match &self.axis.scale {
             AxisScale::Linear => self.even(low, high, |value, step| self.text(value, step)),
@@ -94,22 +111,23 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// Returns the round values whose labels fit side by side into this many pixels.
-    pub(crate) fn ticks_within(&self, width: f64) -> Vec<Tick> {
-        if !self.axis.places.is_empty() {
-            return self.names_within(width);
-        }
-        let mut ticks = self.ticks();
-        while ticks.len() > 2 && ticks.iter().map(|tick| label_width(&tick.text)).sum::<f64>() > width {
-            let mut place = 0;
-            ticks.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
-            for (place, tick) in ticks.iter_mut().enumerate() {
-                tick.minor = place % 2 == 1;
+    /// Returns the round values, or the names of places, whose labels fit side by side: all of them into the first number
+    /// of pixels, and those that narrow screens show into the second.
+    pub(crate) fn ticks_beside(&self, widths: (f64, f64)) -> Vec<Tick> {
+        let (wide, narrow) = widths;
+        let (mut ticks, mut rest): (Vec<Tick>, Vec<Tick>) = (Vec::new(), Vec::new());
+        for tick in self.candidates() {
+            match !tick.minor && tick.is_apart_from(&ticks, narrow) {
+                true => ticks.push(tick),
+                false => rest.push(Tick { minor: true, ..tick }),
             }
         }
+        for tick in rest {
+            if tick.is_apart_from(&ticks, wide) {
+                ticks.push(tick);
+            }
+        }
+        sorting::by(&mut ticks, |one, other| one.place.total_cmp(&other.place));
         ticks
     }
 
@@ -127,34 +145,20 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// Returns the names of places that fit side by side into this many pixels. Places with events have priority, then
-    /// the ends, then others.
-    fn names_within(&self, width: f64) -> Vec<Tick> {
+    /// Returns the ticks in the order of their priority: zero and what narrow screens show before others. Of places, those
+    /// with events have priority, then the ends, then others.
+    fn candidates(&self) -> Vec<Tick> {
         let places = &self.axis.places;
-        let count = places.len();
-        let marked = (0..count).filter(|index| places[*index].event.is_some());
-        // The candidates are the middle of the range, then the middles of its halves, and so on.
-        let others =
-            (1..=4).flat_map(|level| (1..1 << level).map(move |part| part * (count - 1) / (1 << level)));
-        let mut chosen: Vec<(f64, f64, Tick)> = Vec::new();
-        for index in marked.chain([0, count - 1]).chain(others) {
-            let place = &places[index];
-            let tick = self.tick(place.at, place.name.clone(), false);
-            let at = tick.place * width;
-            let half = label_width(&place.name) / 2.0;
-            // The outermost names stay inside the chart.
-            let middle = at.clamp(half, (width - half).max(half));
-            if chosen.iter().all(|(other, room, _)| (other - middle).abs() >= half + room) {
-                chosen.push((middle, half, tick));
-            }
-        }
-        // A narrow screen has room for half of the names.
-        let mut ticks: Vec<Tick> = chosen.into_iter().map(|(_, _, tick)| tick).collect();
-        sorting::by(&mut ticks, |one, other| one.place.total_cmp(&other.place));
-        for (index, tick) in ticks.iter_mut().enumerate() {
-            tick.minor = index % 2 == 1;
-        }
-        ticks
+        let Some(last) = places.len().checked_sub(1) else {
+            let mut ticks = self.ticks();
+            sorting::by_key(&mut ticks, |tick| (tick.minor, tick.text != "0"));
+            return ticks;
+        };
+        let marked = (0..=last).filter(|index| places[*index].event.is_some());
+        // After the ends comes the middle of the range, then the middles of its halves, and so on.
+        let others = (1..=4).flat_map(|level| (1..1 << level).map(move |part| part * last / (1 << level)));
+        let all = marked.chain([0, last]).chain(others);
+        all.map(|index| self.tick(places[index].at, places[index].name.clone(), false)).collect()
     }
 
     fn tick(&self, value: f64, text: String, minor: bool) -> Tick {
@@ -206,12 +210,13 @@ impl<'a> Ruler<'a> {
             let text = text.trim_end_matches('0').trim_end_matches('.');
             if percent.abs() < 1e-9 { "0".to_owned() } else { format!("{text} %").replace('-', "−") }
         };
-        if high / low < 2.5 {
+        let evenly = || {
             let values = even(low - 1.0, high - 1.0, MOST, 0.0);
             let each = values.iter().enumerate();
-            return each
-                .map(|(index, value)| self.tick(1.0 + value, percent(1.0 + value), index % 2 == 1))
-                .collect();
+            each.map(|(index, value)| self.tick(1.0 + value, percent(1.0 + value), index % 2 == 1)).collect()
+        };
+        if high / low < 2.5 {
+            return evenly();
         }
         let mut values: Vec<(f64, bool)> = Vec::new();
         if high / low < 50.0 {
@@ -227,7 +232,7 @@ impl<'a> Ruler<'a> {
         let text = |value: f64| if near(value) { percent(value) } else { format!("{} ×", rounded(value)) };
         let shown = values.into_iter().filter(|(value, _)| self.shows(*value));
         let ticks: Vec<Tick> = shown.map(|(value, minor)| self.tick(value, text(value), minor)).collect();
-        thinned(ticks)
+        if ticks.len() < 2 { evenly() } else { thinned(ticks) }
     }
 
     fn nines(&self, high: f64) -> Vec<Tick> {
@@ -244,7 +249,7 @@ impl<'a> Ruler<'a> {
     }
 }
 
-/// Returns an upper bound of the width of a text of 12 pixels height, in pixels.
+/// Returns an upper bound of the width of a text of 12 pixels height with a gap beside it, in pixels.
 fn label_width(text: &str) -> f64 {
     text.chars().count() as f64 * 7.5 + 10.0
 }
@@ -343,6 +348,25 @@ mod tests {
         for last in [2.0, 10.0, 40.0, 300.0] {
             let ticks = Ruler::new(&axis, (1.0, last), (0.03, 0.03)).ticks();
             assert!(ticks.len() > 1 && ticks.iter().all(|tick| tick.text != "0"), "{last}: {ticks:?}");
+        }
+    }
+
+    #[test]
+    fn labels_beside_each_other_have_a_gap_on_wide_and_on_narrow_screens() {
+        let widths = (480.0, 290.0);
+        for tenths in 1..=600 {
+            for low in [0.2, 0.83, 1.0, 470.0] {
+                for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::Ratio] {
+                    let axis = axis(scale);
+                    let high = low * (1.0 + f64::from(tenths) / 40.0);
+                    let all = Ruler::new(&axis, (low, high), (0.03, 0.03)).ticks_beside(widths);
+                    let narrow: Vec<&Tick> = all.iter().filter(|tick| !tick.minor).collect();
+                    let touch = |one: &Tick, next: &Tick, width| one.span(width).1 > next.span(width).0;
+                    assert!(narrow.len() > 1, "{axis:?} {low} {high}: {all:?}");
+                    assert!(!narrow.windows(2).any(|pair| touch(pair[0], pair[1], widths.1)), "{all:?}");
+                    assert!(!all.windows(2).any(|pair| touch(&pair[0], &pair[1], widths.0)), "{all:?}");
+                }
+            }
         }
     }
 
