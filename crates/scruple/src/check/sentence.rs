@@ -31,8 +31,7 @@ pub fn outcome(gate: &GateSummary) -> String {
         Kept::No => "Gate exceeded",
         Kept::CantTell => "Gate can’t tell",
     };
-    // Limits and rows that launches cannot decide have no number of blocks.
-    let more = |row: &FoundRow| row.finding.comparison.as_ref().is_some_and(|one| one.more_blocks > 0);
+    let more = |row: &FoundRow| row.open_to_more;
     let unread = parts.is_empty() && gate.launches_given;
     let advice = match unread || gate.rows_of(GateOutcome::CantTell, true).any(more) {
         true => format!(" {} may decide.", gate.longer),

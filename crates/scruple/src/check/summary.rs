@@ -7,17 +7,19 @@ use super::verb::SummaryContext;
 use crate::fault::Fault;
 use crate::render::metric_words::{effect_text, title, verdict_words};
 use crate::run_report::Report;
+use scruple_core::evidence::MOST_OF_FEW;
 use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::Estimate;
 use scruple_core::judge::limits::{Checked, Kept};
 use scruple_core::limit::Limit;
-use scruple_core::metric::Quality;
+use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
 use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, exact, quantity};
+use scruple_core::verdict::Comparison;
 use std::collections::BTreeSet;
 
 /// A run that the gate judges.
@@ -46,6 +48,8 @@ pub struct FoundRow {
     pub verdict: String,
     /// The unit of the metric.
     pub unit: Unit,
+    /// Whether more readings may decide, and an option gives more of this metric.
+    pub open_to_more: bool,
 }
 
 /// The result for a limit of one arm.
@@ -231,7 +235,11 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<FoundRow> {
         let known = arm.and_then(|arm| Some((arm.sample(key)?, report.estimate(arm, key)?)));
         known.map_or_else(|| "–".to_owned(), |(sample, estimate)| value_text(sample, &estimate))
     };
-    let unit = report.run.arms.iter().find_map(|arm| Some(arm.sample(key)?.unit.clone()))?;
+    let sample = report.run.arms.iter().find_map(|arm| arm.sample(key))?;
+    let unit = sample.unit.clone();
+    // Counts of cases, and of commands that were launched so often, take no more launches however long a budget is.
+    let few = matches!(sample.pass, Pass::Memory | Pass::Counting);
+    let is_full = |one: &Comparison| few && (report.of_cases() || one.evidence.readings() >= MOST_OF_FEW);
     let (before, after) = (value(&finding.reference), value(&finding.arm));
     let comparison = finding.comparison.as_ref();
     Some(FoundRow {
@@ -248,6 +256,7 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<FoundRow> {
     })
 }
 
+        open_to_more: comparison.is_some_and(|one| one.more_blocks > 0 && !is_full(one)),
 fn value_text(sample: &Sample, estimate: &Estimate) -> String {
     let value = match estimate.interval {
         None if sample.repeats() && sample.quality <= Quality::Near => exact(estimate.value, &sample.unit),

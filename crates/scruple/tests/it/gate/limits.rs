@@ -1,6 +1,7 @@
 //! `scruple check` with limits, and what it advises where it cannot tell.
 
 use super::{bytes, scripted};
+use crate::fake::fake;
 use crate::scripted_readings::{arm, noisy_arm};
 use crate::support::Place;
 
@@ -34,6 +35,25 @@ fn a_gate_that_cannot_tell_names_the_option_that_was_given() {
     };
     assert!(given(&["-r", "26"]).contains("More launches, with a larger -r, may decide."));
     assert!(given(&["--budget", "1s", "-M", "20"]).contains("A larger --budget may decide."));
+}
+
+/// How many processes count a case, no option says.
+#[test]
+fn nobody_who_cannot_tell_about_counts_of_cases_is_advised_to_raise_the_budget() {
+    let place = Place::new();
+    let against: Vec<String> = fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
+    let against: Vec<String> = against.iter().map(|word| format!("'{word}'")).collect();
+    let varies =
+        format!(r#"{{"name":"zoo/ant","cost":5,"bytes":24,"drawn":"{}"}}"#, place.file("draws").display());
+    let words = "check bench --no-store --count-only --gate alloc.bytes --against";
+    let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    words.extend([against.join(" "), "--".to_owned()]);
+    words.extend(fake(&place, &[&varies]));
+    let answer = place.run(words);
+    assert_eq!(answer.code, 3, "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("3 readings are too few; at least 4 are needed"), "{}", answer.exchange());
+    assert!(!text.contains("may decide"), "{}", answer.exchange());
 }
 
 #[test]
