@@ -115,6 +115,10 @@ pub(crate) fn wrap(text: &str, columns: usize) -> String {
             {
                 last.extend([" ", word]);
             }
+            // A command can be copied only from a line of its own.
+            Some(last) if last.rsplit_once('`').is_some_and(|(_, rest)| rest.starts_with("scruple")) => {
+                last.extend([" ", word]);
+            }
             _ => words.push(word.to_owned()),
         }
     }

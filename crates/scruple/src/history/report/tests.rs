@@ -431,8 +431,8 @@ fn the_report_on_a_terminal() {
         takes 12.3 s less: it pays off after 1 run for each build.
 
     Still open
-      #6 comes from one of 4 versions; 2 of them were not weighed: `scruple
-        history bisect` looks closer.
+      #6 comes from one of 4 versions; 2 of them were not weighed:
+        `scruple history bisect` looks closer.
     ! The machine was busy: commands waited for a core 12 % of their time.
     "#);
 }
