@@ -120,6 +120,7 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         place: &place,
         first: &commits[0],
         second,
+        build: &args.build,
         recipe: &recipe,
         subjects: &subjects,
         limit,

@@ -6,6 +6,8 @@ use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};
 use crate::inspect::calls;
+use crate::secrets::without_secrets;
+use crate::versions::args::BuildArgs;
 use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::gate::{self, GateOutcome, GateRules};
@@ -53,6 +55,8 @@ pub struct WeighedSubjects<'a> {
     pub second: Option<&'a str>,
     /// How versions are built.
     pub recipe: &'a Recipe,
+    /// How the command line said that.
+    pub build: &'a BuildArgs,
     /// The subjects that were measured.
     pub subjects: &'a [SubjectTemplate],
     /// The time limit of a launch.
@@ -117,11 +121,14 @@ pub fn origins(
         }
     }
     if let Some(first) = left_out.first() {
+        let (commit, build) = (short_commit(at.first), without_secrets(at.build.words()));
+        let before = ["scruple", "explain"].into_iter().chain(build.iter().map(String::as_str));
+        let words = before.chain([commit, "--"]).chain(first.words.iter().map(String::as_str));
+        let of_first = if left_out.len() > 1 { format!(" of ‘{}’", first.name) } else { String::new() };
         origins.unknown.push(format!(
-            "--budget left no time to find where regressions of {} come from: `scruple explain {} -- {}` says it",
+            "--budget left no time to find where regressions of {} come from: `{}` says it{of_first}",
             list_names(left_out.iter().map(|template| template.name.as_str())),
-            short_commit(at.first),
-            shell_words::join(&first.words)
+            shell_words::join(words)
         ));
     }
     origins

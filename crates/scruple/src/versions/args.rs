@@ -51,6 +51,31 @@ pub struct BuildArgs {
     pub time_limit: String,
 }
 
+impl BuildArgs {
+    /// Returns the words of a command line that say the same, without what its defaults say.
+    pub fn words(&self) -> Vec<String> {
+        let BuildArgs { repo, build, artifact, check, env, toolchain, clean, .. } = self;
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
+        repo.iter().for_each(|repo| add("--repo", repo));
+        build.iter().for_each(|step| add("--build", step));
+        artifact.iter().for_each(|path| add("--artifact", &path.to_string()));
+        check.iter().for_each(|check| add("--check-with", check));
+        env.iter().for_each(|variable| add("--env", variable));
+        toolchain.iter().for_each(|command| add("--toolchain", command));
+        let limits = [
+            ("--build-limit", &self.build_limit, BUILD_LIMIT),
+            ("--time-limit", &self.time_limit, TIME_LIMIT),
+        ];
+        limits
+            .iter()
+            .filter(|(_, limit, usual)| limit != usual)
+            .for_each(|(option, limit, _)| add(option, limit));
+        words.extend(clean.then(|| "--clean".to_owned()));
+        words
+    }
+}
+
 /// Returns the base recipe with the changes of the command line, in which `{here}` is replaced.
 pub fn recipe(args: &BuildArgs, base: Recipe, config: &Config) -> Result<Recipe, Fault> {
     let mut env = base.env;

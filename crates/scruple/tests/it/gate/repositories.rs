@@ -148,7 +148,7 @@ fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
     let answer = gate(&place, &["--budget", "100us"]);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     let text = answer.unwrapped();
-    let remark = "--budget left no time to find where regressions of ‘./app’ come from: `scruple explain ";
+    let remark = "--budget left no time to find where regressions of ‘./app’ come from: `scruple explain --repo repo --build ";
     assert!(text.contains(remark) && text.contains(" -- ./app` says it"), "{}", answer.exchange());
     assert!(!text.contains("Where it comes from"), "{}", answer.exchange());
     let advice = "no figure that decides could be read. More launches, with a larger -r, may decide.";
@@ -160,3 +160,5 @@ fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
         assert!(!answer.stderr.contains("-i measures"), "there is no such option: {}", answer.exchange());
     }
 }
+    let whole = |line: &str| line.contains("`scruple explain ") && line.contains(" -- ./app`");
+    assert!(answer.stdout.lines().any(whole), "a command on two lines is none: {}", answer.exchange());
