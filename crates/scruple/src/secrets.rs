@@ -1,4 +1,4 @@
-//! Hides secrets in words of a command line: passwords, values of headers, and parameters of URLs.
+//! Hides secrets in words of a command line: passwords, values of headers, parameters of URLs, and variables.
 
 /// Removes the password from a text that contains the URL of a database, such as a word of a command line.
 pub fn without_password(text: &str) -> String {
@@ -57,7 +57,8 @@ const SECRET: [&str; 13] = [
 const HIDDEN: &str = "***";
 
 /// Returns words of a command line as results show them: without passwords, without the values of parameters of URLs
-/// whose names say that they are secrets, and without the values of headers other than those that describe a request.
+/// and of variables whose names say that they are secrets, and without the values of headers other than those that
+/// describe a request.
 pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut is_header = false;
     let hidden = |word: String| {
@@ -67,12 +68,38 @@ pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
         };
         let shown = match header.filter(|header| !header.is_empty()) {
             Some(header) => format!("{}{}", &word[..word.len() - header.len()], without_value(header)),
-            None => without_parameters(&without_password(&word)),
+            None => without_variable(&without_parameters(&without_password(&word))),
         };
         is_header = !is_header && (word == "-H" || word == "--header");
         shown
     };
     words.into_iter().map(hidden).collect()
+}
+
+/// Hides the value of a variable such as ‘API_TOKEN=x’, also behind the option that sets it.
+fn without_variable(word: &str) -> String {
+    let pair = word.strip_prefix("--env=").unwrap_or(word);
+    match pair.split_once('=') {
+        Some((name, value)) if is_variable(name) && is_secret(name) => {
+            let after = value.find(' ').map_or("", |end| &value[end..]);
+            format!("{}{HIDDEN}{after}", &word[..word.len() - value.len()])
+        }
+        _ => word.to_owned(),
+    }
+}
+
+/// Whether a shell takes a text as the name of a variable.
+fn is_variable(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a name says that its value is a secret.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    parts.iter().any(|part| SECRET.contains(part))
+        || parts.windows(2).any(|pair| matches!(pair, ["api" | "access" | "secret" | "private", "key"]))
+        || ["token", "secret", "password"].iter().any(|end| name.ends_with(end))
 }
 
 /// Hides the value of a header such as ‘Authorization: Bearer x’, unless it is not secret.
@@ -89,13 +116,6 @@ fn without_value(header: &str) -> String {
 /// ‘access_token’ or ‘X-Amz-Signature’.
 pub fn without_parameters(text: &str) -> String {
     let Some((before, query)) = text.split_once('?') else { return text.to_owned() };
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        let parts: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-        parts.iter().any(|part| SECRET.contains(part))
-            || parts.windows(2).any(|pair| matches!(pair, ["api" | "access" | "secret" | "private", "key"]))
-            || ["token", "secret", "password"].iter().any(|end| name.ends_with(end))
-    };
     let shown = |part: &str| match part.split_once('=') {
         Some((name, _)) if is_secret(name) => format!("{name}={HIDDEN}"),
         _ => part.to_owned(),
@@ -124,6 +144,8 @@ mod tests {
             ),
             ("-H|-H|-H", "-H|-H|-H"),
             ("http://h/a?page=2&access_token=x#top", "http://h/a?page=2&access_token=***#top"),
+            ("--env|API_TOKEN=x|--env=DB_PASSWORD=a=b", "--env|API_TOKEN=***|--env=DB_PASSWORD=***"),
+            ("TOKEN=x ./app a=b|--env|MODE=fast", "TOKEN=*** ./app a=b|--env|MODE=fast"),
             (
                 ":80/?X-Amz-Signature=a&key=user1&accessToken=t",
                 ":80/?X-Amz-Signature=***&key=user1&accessToken=***",
