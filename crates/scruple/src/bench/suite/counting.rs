@@ -112,7 +112,8 @@ impl CountingPass<'_> {
         let time = plan.announcement(at);
         if let Some(time) = time.filter(|_| at > 0 && !*is_announced) {
             *is_announced = true;
-            self.screen.progress.say(&format!("counting allocations will take about {}", in_words(time)));
+            let unlimited = self.effort.counts_without_limit();
+            self.screen.progress.say(&counting_plan::announced("allocations", time, unlimited));
         }
         let rest = time.map_or(String::new(), |time| format!(" · about {} left", in_words(time)));
         let name = self.record.name(&self.cases.weighed[plan.visit(at).case]);

@@ -5,6 +5,7 @@
 
 use super::own_time::VisitTime;
 use super::{Cases, SuiteEffort, Weighed};
+use crate::progress::in_words;
 use scruple_core::evidence::DIFFER;
 use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, metric};
@@ -223,6 +224,12 @@ impl CountingPlan {
     }
 }
 
+/// Says how long a pass that counts will take, and where no budget ends it.
+pub(super) fn announced(what: &str, time: Duration, unlimited: bool) -> String {
+    let unlimited = if unlimited { ": every case is counted, however short --budget is" } else { "" };
+    format!("counting {what} will take about {}{unlimited}", in_words(time))
+}
+
 /// How long the iterations of a case take in a process that counts it: one that does not count, those that do, and in the
 /// first process a batch.
 fn work_of(weighed: &Weighed, visit: CountingVisit) -> Duration {
@@ -269,6 +276,14 @@ mod tests {
         };
         plan.took(0, VisitTime { elapsed, waited });
         plan
+    }
+
+    #[test]
+    fn who_gives_a_short_budget_hears_that_counts_which_decide_do_not_keep_it() {
+        let time = Duration::from_secs(150);
+        let all = announced("instructions", time, true);
+        assert!(all.ends_with(": every case is counted, however short --budget is"), "{all}");
+        assert!(!announced("instructions", time, false).contains("--budget"));
     }
 
     #[test]

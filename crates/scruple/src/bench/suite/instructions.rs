@@ -84,8 +84,7 @@ impl InstructionPass<'_> {
             }
             if index == 1 && rest > counting_plan::SHORT {
                 let all = if unlimited { rest } else { rest.min(budget.saturating_sub(elapsed)) };
-                let text = format!("counting instructions will take about {}", in_words(all));
-                self.screen.progress.say(&text);
+                self.screen.progress.say(&counting_plan::announced("instructions", all, unlimited));
             }
             let rest = if index == 0 { String::new() } else { format!(" · about {} left", in_words(rest)) };
             self.screen.progress.steps(&format!("counting instructions{rest}"), index, open.len(), name);
