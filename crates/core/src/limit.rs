@@ -73,7 +73,8 @@ impl Limit {
                 "‘{text}’ is not a limit: expected METRIC<VALUE, such as ‘malloc.bytes<4MB’ or ‘time.cpu<+3%’"
             )
         };
-        let (left, value) = text.split_once('<').ok_or_else(shape)?;
+        // A name may contain the sign, as those of templates in C++ do; a value cannot.
+        let (left, value) = text.rsplit_once('<').ok_or_else(shape)?;
         let value = value.strip_prefix('=').unwrap_or(value).trim();
         let (arm, key) = match left.rsplit_once(':') {
             Some((arm, key)) => (arm.trim(), key.trim()),
@@ -131,6 +132,13 @@ mod tests {
         let limit = Limit::parse("gzip*:time.cpu<=+3%").expect("a limit");
         assert_eq!(limit.bound, Bound::AtMostTimes(1.03));
         assert!(limit.applies_to("gzip -9") && !limit.applies_to("zstd"));
+    }
+
+    #[test]
+    fn a_name_may_contain_the_signs_of_a_limit() {
+        let limit = Limit::parse("map<K, v<W>>::get:time.cpu<=+3%").expect("a limit");
+        assert_eq!((limit.arm.as_str(), limit.metric.as_str()), ("map<K, v<W>>::get", "time.cpu"));
+        assert_eq!(limit.bound, Bound::AtMostTimes(1.03));
     }
 
     #[test]
