@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::versions::config::{BuildEntry, HistoryEntry};
 use scruple_core::limit::Limit;
 use scruple_core::line_number::in_line;
-use scruple_core::metric::Metric;
+use scruple_core::metric::{Metric, metric};
 use scruple_core::nearest_word::nearest;
 use scruple_core::sorting::SortedMap;
 use serde::Deserialize;
@@ -176,7 +176,7 @@ impl Config {
             .limits
             .iter()
             .map(|(key, entry)| {
-                let (arm, metric) = split_key(key).ok_or_else(|| {
+                let (arm, metric) = split_key(key, brought).ok_or_else(|| {
                     Fault::usage(format!("‘{}’: the limit ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
                 })?;
                 Limit::parse_among(&format!("{arm}:{metric}<={}", plain(&entry.max)), brought)
@@ -200,11 +200,12 @@ pub fn plain(value: &toml::Value) -> String {
     }
 }
 
-/// Splits the key of a limit: `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`.
-fn split_key(key: &str) -> Option<(&str, &str)> {
-    let second = key.rfind('.')?;
-    let first = key[..second].rfind('.')?;
-    Some((&key[..first], &key[first + 1..]))
+/// Splits the key of a limit: `parse.malloc.bytes` is the metric `malloc.bytes` of `parse`, and `parse.instructions` the
+/// metric `instructions`. The key of an unknown metric is taken to have two parts.
+fn split_key<'a>(key: &'a str, brought: &[Metric]) -> Option<(&'a str, &'a str)> {
+    let mut splits = key.match_indices('.').map(|(dot, _)| (&key[..dot], &key[dot + 1..]));
+    let is_metric = |name: &str| metric(name).is_some() || brought.iter().any(|own| own.key == name);
+    splits.clone().find(|(_, name)| is_metric(name)).or_else(|| splits.rfind(|(_, name)| name.contains('.')))
 }
 
 /// Returns the key most similar to the unknown one, of those that its table may have. The message of the parser quotes
@@ -219,7 +220,24 @@ fn unknown_key(message: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_core::metric::{Pass, Quality};
+    use scruple_core::unit::Unit;
     use scruple_fuzz::Corpus;
+
+    #[test]
+    fn the_metric_of_a_limit_has_as_many_parts_as_it_is_declared_with() {
+        let own = Metric::custom("app.cache.hits", Unit::Count, Quality::Exact, Pass::Counting);
+        for (key, split) in [
+            ("parse.instructions", Some(("parse", "instructions"))),
+            ("*.malloc.bytes", Some(("*", "malloc.bytes"))),
+            ("my.app.instructions", Some(("my.app", "instructions"))),
+            ("zoo/ant.app.cache.hits", Some(("zoo/ant", "app.cache.hits"))),
+            ("parse.maloc.bytes", Some(("parse", "maloc.bytes"))),
+            ("parse.maloc", None),
+        ] {
+            assert_eq!(split_key(key, std::slice::from_ref(&own)), split);
+        }
+    }
 
     #[test]
     fn damaged_configurations_are_survived() {
