@@ -210,7 +210,7 @@ pub fn prepare(
     }
     let same_build = old.artefacts.digest == new.artefacts.digest && !prepared.chunks(2).any(other_launch);
     if same_build {
-        remarks.push(("same-build", same_build_text(&old.label, &new.label, changed)));
+        remarks.push(("same-build", same_build_text(old, new, changed)));
     }
     Ok((prepared, same_build))
 }
@@ -245,7 +245,11 @@ fn other_launch(pair: &[Prepared]) -> bool {
 /// The largest number of changed files that are named.
 const NAMED: usize = 4;
 
-fn same_build_text(old: &str, new: &str, changed: &[String]) -> String {
+fn same_build_text(old: &Built, new: &Built, changed: &[String]) -> String {
+    let (commits, [old, new]) = ([&old.commit, &new.commit], [&old.label, &new.label]);
+    if commits[0] == commits[1] {
+        return format!("‘{old}’ and ‘{new}’ are the same commit, so there is no change to weigh");
+    }
     let head = format!("the builds of ‘{old}’ and ‘{new}’ are the same, byte for byte");
     let names: Vec<String> = changed.iter().take(NAMED).map(|name| format!("‘{name}’")).collect();
     match changed.len() {

@@ -109,6 +109,18 @@ fn the_base_is_the_branch_also_if_a_tag_has_its_name() {
     assert_eq!(answer.code, 1, "more than on the branch, as much as at the tag: {}", answer.exchange());
 }
 
+/// As on a push to the main branch, where a gate that only says that it is kept would seem to have weighed something.
+#[test]
+fn a_gate_of_a_commit_against_itself_says_so() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1]);
+    let answer = gate(&place, &["--base", "HEAD"]);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("Gate kept without measuring: ‘HEAD ("), "{}", answer.exchange());
+    assert!(text.contains(" are the same commit, so there is no change to weigh."), "{}", answer.exchange());
+}
+
 #[test]
 fn a_regression_of_a_script_is_named_by_its_function() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
@@ -150,6 +162,8 @@ fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
     let text = answer.unwrapped();
     let remark = "--budget left no time to find where regressions of ‘./app’ come from: `scruple explain --repo repo --build ";
     assert!(text.contains(remark) && text.contains(" -- ./app` says it"), "{}", answer.exchange());
+    let whole = |line: &str| line.contains("`scruple explain ") && line.contains(" -- ./app`");
+    assert!(answer.stdout.lines().any(whole), "a command on two lines is none: {}", answer.exchange());
     assert!(!text.contains("Where it comes from"), "{}", answer.exchange());
     let advice = "no figure that decides could be read. More launches, with a larger -r, may decide.";
     for (program, code) in [("false", 4), ("true", 3)] {
@@ -160,5 +174,3 @@ fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
         assert!(!answer.stderr.contains("-i measures"), "there is no such option: {}", answer.exchange());
     }
 }
-    let whole = |line: &str| line.contains("`scruple explain ") && line.contains(" -- ./app`");
-    assert!(answer.stdout.lines().any(whole), "a command on two lines is none: {}", answer.exchange());
