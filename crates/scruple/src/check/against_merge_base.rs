@@ -70,9 +70,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let rules = GateRules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
     let mut context = SummaryContext {
         labels: Some(built.labels.clone()),
-        name: args.store.label.clone(),
         launches_given: args.runs.is_some(),
-        ..SummaryContext::default()
+        ..SummaryContext::named(&args.store)
     };
     // An absolute limit may be exceeded although both revisions have the same build. Limits on metrics that a suite brings
     // cannot be read yet, and may be absolute.
@@ -120,8 +119,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
         place: &place,
         first: &commits[0],
         second,
-        build: &args.build,
         recipe: &recipe,
+        build: &args.build,
         subjects: &subjects,
         limit,
     };

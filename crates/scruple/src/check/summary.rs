@@ -138,9 +138,13 @@ impl GateSummary {
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
         let unread = gate::without_findings(rules, &findings);
         if !unread.is_empty() && context.not_measured.is_none() {
+            let lists = |option: &String| {
+                let id = weighed.first().map_or("", |one| &one.run.id);
+                format!("; `scruple show {id} --metrics all{option}` lists what was read")
+            };
+            let lists = context.store_option.as_ref().map_or_else(String::new, lists);
             let text = format!(
-                "--gate names {}, which nothing compared: it decides nothing. `scruple show --metrics all` lists the \
-                 metrics that were read",
+                "--gate names {}, which nothing compared: it decides nothing{lists}",
                 list_names(unread)
             );
             remarks.push(Warning { code: "gate-not-read".to_owned(), text });
@@ -252,11 +256,11 @@ fn row(report: &Report<'_>, finding: Finding) -> Option<FoundRow> {
             |comparison| verdict_words(key, comparison).into_owned(),
         ),
         unit,
+        open_to_more: comparison.is_some_and(|one| one.more_blocks > 0 && !is_full(one)),
         finding,
     })
 }
 
-        open_to_more: comparison.is_some_and(|one| one.more_blocks > 0 && !is_full(one)),
 fn value_text(sample: &Sample, estimate: &Estimate) -> String {
     let value = match estimate.interval {
         None if sample.repeats() && sample.quality <= Quality::Near => exact(estimate.value, &sample.unit),

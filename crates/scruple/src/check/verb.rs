@@ -11,6 +11,7 @@ use crate::command;
 use crate::command::passes::{Deciding, Stop};
 use crate::fault::{Code, Fault};
 use crate::load;
+use crate::paths;
 use crate::render::export::{names, writer};
 use crate::render::metric_words::declared;
 use crate::render::output;
@@ -124,11 +125,16 @@ pub struct SummaryContext {
     pub origins: Origins,
     /// Whether the command line gave the number of launches.
     pub launches_given: bool,
+    /// The option with which another command finds the store, after a space; `None` if nothing is stored.
+    pub store_option: Option<String>,
 }
 
 impl SummaryContext {
-    fn named(store: &StoreArgs) -> SummaryContext {
-        SummaryContext { name: store.label.clone(), ..SummaryContext::default() }
+    /// What the options about the store say of the gate.
+    pub fn named(store: &StoreArgs) -> SummaryContext {
+        let address = || paths::store_address(store.store.as_deref()).ok();
+        let store_option = (!store.no_store).then(address).flatten().map(|place| paths::store_option(&place));
+        SummaryContext { name: store.label.clone(), store_option, ..SummaryContext::default() }
     }
 }
 

@@ -32,7 +32,8 @@ pub fn list(args: &ListArgs) -> Result<Code, Fault> {
     if let Some((file, count)) = outbox::waiting(&address) {
         let (runs, them) = if count == 1 { ("1 run is", "it") } else { ("some runs are", "them") };
         output::warn(&format!(
-            "{runs} still in ‘{file}’ and not on the server: `scruple store copy` puts {them} there"
+            "{runs} still in ‘{file}’ and not on the server: `{}` puts {them} there",
+            outbox::copy_command(&file, &address)
         ));
     }
     let runs = Store::open_existing(&address)?.list(args.most)?;

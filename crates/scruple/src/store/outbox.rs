@@ -72,8 +72,11 @@ impl Store {
             _ => error.to_string(),
         };
         output::warn(&format!(
-            "the run {id} is kept in ‘{}’: {why}. The next run with this store puts it there, and so does `scruple store copy`",
-            self.address
+            "the run {id} is kept in ‘{}’: {why}. The next run with this store puts it there{}",
+            self.address,
+            self.server.as_ref().map_or_else(String::new, |url| {
+                format!(", and so does `{}`", copy_command(&self.address, &StoreAddress::Server(url.clone())))
+            })
         ));
     }
 
@@ -111,6 +114,11 @@ fn outbox_of(url: &ServerUrl) -> Result<StoreAddress, StoreError> {
         Ok(path) => Ok(StoreAddress::File(path)),
         Err(fault) => Err(StoreError::Other { path: url.to_string(), message: fault.message }),
     }
+}
+
+/// Returns the command that copies the runs that wait in a file to their server.
+pub(super) fn copy_command(file: &StoreAddress, server: &StoreAddress) -> String {
+    shell_words::join(["scruple", "store", "copy", &file.to_string(), &server.to_string()])
 }
 
 /// Returns the file of runs that wait for this store, and their number, or `None` if none wait.
