@@ -480,6 +480,7 @@ fn suites_and_servers_are_gated_with_their_own_words() {
         unread.exchange()
     );
     assert!(!slower.stdout.contains("--gate names"), "{}", slower.exchange());
+    assert!(!unread.stdout.contains("scruple show"), "nothing was stored: {}", unread.exchange());
     // The advice names an option that this verb has.
     let noisy = |base: u64| (0..10).map(|at| window(base + base * (at * 7 % 10) / 4)).collect::<Vec<_>>();
     script(&place, &[("old", noisy(200)), ("new", noisy(215))]);
