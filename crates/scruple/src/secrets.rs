@@ -60,32 +60,45 @@ const HIDDEN: &str = "***";
 /// and of variables whose names say that they are secrets, and without the values of headers other than those that
 /// describe a request.
 pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
-    let mut is_header = false;
+    let mut option = String::new();
     let hidden = |word: String| {
-        let header = match is_header {
+        let is_value_of = |options: &[&str]| options.contains(&option.as_str());
+        let header = match is_value_of(&["-H", "--header"]) {
             true => Some(word.as_str()),
             false => ["--header=", "-H"].iter().find_map(|option| word.strip_prefix(option)),
         };
-        let shown = match header.filter(|header| !header.is_empty()) {
-            Some(header) => format!("{}{}", &word[..word.len() - header.len()], without_value(header)),
-            None => without_variable(&without_parameters(&without_password(&word))),
+        let variable =
+            if is_value_of(&["--env"]) { Some(word.as_str()) } else { word.strip_prefix("--env=") };
+        let shown = match (header.filter(|header| !header.is_empty()), variable) {
+            (Some(header), _) => format!("{}{}", &word[..word.len() - header.len()], without_value(header)),
+            (None, Some(pair)) => match secret_of(pair) {
+                Some(value) => format!("{}{HIDDEN}", &word[..word.len() - value.len()]),
+                None => word.clone(),
+            },
+            (None, None) => without_variable(&without_parameters(&without_password(&word))),
         };
-        is_header = !is_header && (word == "-H" || word == "--header");
+        // The value of an option is no option.
+        option = if is_value_of(&["-H", "--header", "--env"]) { String::new() } else { word };
         shown
     };
     words.into_iter().map(hidden).collect()
 }
 
-/// Hides the value of a variable such as ‘API_TOKEN=x’, also behind the option that sets it.
-fn without_variable(word: &str) -> String {
-    let pair = word.strip_prefix("--env=").unwrap_or(word);
-    match pair.split_once('=') {
-        Some((name, value)) if is_variable(name) && is_secret(name) => {
-            let after = value.find(' ').map_or("", |end| &value[end..]);
-            format!("{}{HIDDEN}{after}", &word[..word.len() - value.len()])
-        }
-        _ => word.to_owned(),
-    }
+/// Hides the value of a variable before a command, such as ‘API_TOKEN=x ./app’, whole where it is quoted.
+fn without_variable(command: &str) -> String {
+    let Some(value) = secret_of(command) else { return command.to_owned() };
+    let end = match value.chars().next() {
+        Some(quote @ ('\'' | '"')) => value[1..].find(quote).map(|end| end + 2),
+        _ => value.find(' '),
+    };
+    let after = end.map_or("", |end| &value[end..]);
+    format!("{}{HIDDEN}{after}", &command[..command.len() - value.len()])
+}
+
+/// The value of a variable whose name says that it is a secret, and all that follows it.
+fn secret_of(text: &str) -> Option<&str> {
+    let (name, value) = text.split_once('=')?;
+    (is_variable(name) && is_secret(name)).then_some(value)
 }
 
 /// Whether a shell takes a text as the name of a variable.
@@ -146,6 +159,7 @@ mod tests {
             ("http://h/a?page=2&access_token=x#top", "http://h/a?page=2&access_token=***#top"),
             ("--env|API_TOKEN=x|--env=DB_PASSWORD=a=b", "--env|API_TOKEN=***|--env=DB_PASSWORD=***"),
             ("TOKEN=x ./app a=b|--env|MODE=fast", "TOKEN=*** ./app a=b|--env|MODE=fast"),
+            ("--env|API_TOKEN=x y|TOKEN='x y' ./app", "--env|API_TOKEN=***|TOKEN=*** ./app"),
             (
                 ":80/?X-Amz-Signature=a&key=user1&accessToken=t",
                 ":80/?X-Amz-Signature=***&key=user1&accessToken=***",

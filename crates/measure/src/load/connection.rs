@@ -182,7 +182,7 @@ impl Connection {
             && matches!(self.reader.end(), http1::AtEnd::Nothing)
     }
 
-    /// Whether the program of the server cannot have read the request that fails with this class, as far as the kernel
+    /// Whether the program of the server has probably not read the request that fails with this class, as far as the kernel
     /// knows: the connection was reset, which a kernel does if there are bytes that nobody has read, or the request
     /// was sent to a connection that was closed already.
     pub(crate) fn was_unread(&self, class: Failure) -> bool {

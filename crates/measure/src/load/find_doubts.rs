@@ -257,8 +257,8 @@ fn closing(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
 fn repeated(result: &LoadResult) -> Option<Doubt> {
     (result.repeated > 0).then(|| {
         let text = format!(
-            "the server left a request unprocessed {}: it refused it (GOAWAY, REFUSED_STREAM), or closed the connection \
-             before it read it. Each was sent again, as clients do, and its time contains all attempts",
+            "the server left a request unprocessed {}: it refused it (GOAWAY, REFUSED_STREAM), or closed or reset \
+             the connection, probably before it read it. Each was sent again, as clients do, and its time contains all attempts",
             plural::grouped(result.repeated, "time")
         );
         Doubt::new("sent-again", false, text)
