@@ -24,6 +24,11 @@ pub fn percent(margin: f64) -> String {
     format!("{}%", margin * 100.0)
 }
 
+/// The help of an option for a margin that has this default.
+pub fn margin_help(default: f64) -> String {
+    format!("Treat differences within this margin as the same (default: {})", percent(default))
+}
+
 /// Parses a margin such as `2%` or `0.02`.
 pub fn margin(text: &str) -> Result<f64, Fault> {
     match parse_quantity(text, &Unit::Ratio) {

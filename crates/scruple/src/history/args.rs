@@ -1,9 +1,11 @@
 //! The command line of histories.
 
 use crate::cli::shared_args::StoreArgs;
+use crate::cli::values::margin_help;
 use crate::render::export::ExportArgs;
 use crate::versions::args::BuildArgs;
 use clap::{Args, Subcommand, ValueEnum};
+use scruple_core::default_margins::COMMANDS;
 use std::path::PathBuf;
 
 /// The files that a history can be written to.
@@ -186,10 +188,10 @@ pub struct EffortArgs {
     /// In an adaptive history the builds are part of this time, and no version is begun that would exceed it.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub budget: String,
-    /// Treat differences within this margin as the same (default: 2%)
-    ///
-    /// A history that is resumed keeps its margin unless another one is given.
-    #[arg(long, value_name = "PERCENT")]
+    /// The largest difference that does not matter.
+    #[arg(long, value_name = "PERCENT", help = margin_help(COMMANDS), long_help = format!(
+        "{}.\n\nA history that is resumed keeps its margin unless another one is given.", margin_help(COMMANDS)
+    ))]
     pub margin: Option<String>,
     /// The seed of every random choice.
     #[arg(long, value_name = "N", hide_short_help = true)]

@@ -1,8 +1,10 @@
 //! The options of `scruple load`.
 
 use crate::cli::shared_args::{ResultArgs, StoreArgs};
+use crate::cli::values::{margin_help, percent};
 use crate::fault::Fault;
 use clap::{Args, ValueEnum};
+use scruple_core::default_margins::{HIGHEST_RATES, SERVERS};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -280,10 +282,11 @@ pub struct JudgingArgs {
     /// The start of the server is not part of it. Without --budget, the first measurement may take longer.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub budget: Option<String>,
-    /// Treat differences within this margin as the same (default: 5%).
-    ///
-    /// With --slo, the margin is the largest accepted width of the interval of the highest rate (default: 25%).
-    #[arg(long, value_name = "PERCENT")]
+    /// The largest difference that does not matter.
+    #[arg(long, value_name = "PERCENT", help = margin_help(SERVERS), long_help = format!(
+        "{}.\n\nWith --slo, the margin is the largest accepted width of the interval of the highest rate (default: {}).",
+        margin_help(SERVERS), percent(HIGHEST_RATES)
+    ))]
     pub margin: Option<String>,
     /// Exit with code 1 when a metric exceeds this, such as ‘load.p99<20ms’.
     ///
