@@ -40,6 +40,11 @@ def test_a_grid_of_params_is_a_case_each_with_arguments_in_order(program):
     assert bench.ask("once 3")["digest"] == "2y2-y"
 
 
+def test_a_text_in_the_place_of_a_list_of_values_is_one_value(program):
+    cases, _ = program("@bench(params={'mode': 'fast', 'n': [1, 2]})\ndef f(mode, n): return n").cases()
+    assert [c["params"] for c in cases] == [{"mode": "fast", "n": 1}, {"mode": "fast", "n": 2}]
+
+
 def test_setup_gets_the_params_and_teardown_what_setup_made(program, tmp_path):
     note = tmp_path / "note"
     bench = program(f"@bench(params={{'n': [3]}}, setup=lambda n: [n], check=lambda r, n: r == n,\n"
