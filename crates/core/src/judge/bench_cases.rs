@@ -90,11 +90,6 @@ pub fn net_estimate(arm: &Arm, tare: &Arm, key: &str) -> Option<f64> {
     (!all.is_empty()).then(|| median(&all))
 }
 
-/// A run of fewer blocks takes so little time that what makes some of its batches longer, such as a collector, may make
-/// most batches of the next run longer. Its intervals hold at least the middle half of its batches. First answers have
-/// fewer blocks, and whole runs more.
-const BLOCKS_OF_A_SHORT_RUN: usize = 100;
-
 /// The cost per iteration of a case without the harness, over undisturbed blocks.
 pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let raw = counted(arm.sample(key)?, tare);
@@ -108,7 +103,8 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     if net.below_resolution.is_none() {
         net.interval.high = net.interval.high.max(median(&raw.readings) - quick);
     }
-    if net.below_resolution.is_none() && raw.readings.len() < BLOCKS_OF_A_SHORT_RUN {
+    // What makes some batches of this run longer, such as a collector, may make most batches of the next run longer.
+    if net.below_resolution.is_none() {
         let differences: Vec<f64> = processes.iter().flat_map(ProcessReadings::differences).collect();
         let differences = sorted(&differences);
         net.interval.low = net.interval.low.min(quantile(&differences, 0.25).max(0.0));
@@ -212,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_of_a_short_run_holds_the_middle_half_of_its_batches() {
+    fn the_interval_holds_the_middle_half_of_its_batches() {
         // The medians of the processes agree by chance, although a quarter of all batches takes twice as long.
         let blocks = |processes: u32, case: f64| {
             let reading = move |block: u32| {
@@ -228,10 +224,10 @@ mod tests {
             net(&case, &arm(Role::Tare, &[("time.wall", blocks(processes, 0.0))]), "time.wall", 0.95)
                 .expect("a net")
         };
-        let short = found(3);
-        assert!(short.estimate < 1100.0 && short.interval.high > 1200.0, "{short:?}");
-        let long = found(20);
-        assert!(long.interval.high < 1100.0, "{long:?}");
+        for processes in [3, 20] {
+            let net = found(processes);
+            assert!(net.estimate < 1100.0 && net.interval.high > 1200.0, "{net:?}");
+        }
     }
 
     #[test]
