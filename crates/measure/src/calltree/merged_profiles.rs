@@ -9,7 +9,8 @@ use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -60,17 +61,18 @@ impl Side {
         Side::with_program(profiles, sources, programs(profiles).next())
     }
 
-    /// Builds the trees of two programs that are compared. What one of them starts with may be what the other one
-    /// executes in its own place, as `env` and other wrappers do: that is then the program of both.
+    /// Builds the trees of two programs that are compared. Each may begin with another program that executes it in its
+    /// own place, as `env` and other wrappers do.
     pub fn both(profiles: [&Profiles; 2], sources: [&SourceText<'_>; 2]) -> [Side; 2] {
         let starts = profiles.map(|all| programs(all).next());
         let like = |which: usize, other: Option<&str>| {
             programs(profiles[which]).find(|file| other.is_some_and(|other| base(other) == base(file)))
         };
-        let [first, second] = match (like(0, starts[1]), like(1, starts[0])) {
-            (Some(first), _) => [Some(first), starts[1]],
-            (None, Some(second)) => [starts[0], Some(second)],
-            (None, None) => starts,
+        let [first, second] = match (most_alike(profiles), like(0, starts[1]), like(1, starts[0])) {
+            (Some(both), _, _) => both.map(Some),
+            (None, Some(first), _) => [Some(first), starts[1]],
+            (None, None, Some(second)) => [starts[0], Some(second)],
+            (None, None, None) => starts,
         };
         [
             Side::with_program(profiles[0], sources[0], first),
@@ -354,6 +356,22 @@ fn programs(profiles: &Profiles) -> impl Iterator<Item = &str> {
     let first = profiles.processes.first().map(|profile| profile.process);
     let of_first = profiles.processes.iter().filter(move |profile| Some(profile.process) == first);
     of_first.filter_map(own_file)
+}
+
+/// The programs of both whose executed functions share the most names; `None` if no names are shared.
+fn most_alike(profiles: [&Profiles; 2]) -> Option<[&str; 2]> {
+    let names = |all: &'_ Profiles, file: &str| -> HashSet<String> {
+        let functions = all.processes.iter().flat_map(|profile| &profile.functions);
+        let of_file = functions.filter(|function| function.object.as_deref() == Some(file));
+        of_file.filter_map(|function| function.name.clone()).collect()
+    };
+    let [old, new] =
+        profiles.map(|all| programs(all).map(|file| (file, names(all, file))).collect::<Vec<_>>());
+    let pairs = old.iter().flat_map(|one| new.iter().map(move |other| (one, other)));
+    let shared = pairs.map(|(one, other)| (one.1.intersection(&other.1).count(), [one.0, other.0]));
+    // Of several with equally many, the first.
+    let most = shared.filter(|(count, _)| *count > 0).min_by_key(|(count, _)| Reverse(*count));
+    most.map(|(_, both)| both)
 }
 
 /// The program's own file: the one in which the process starts, after the loader.

@@ -148,8 +148,11 @@ fn a_program_is_the_same_one_where_a_wrapper_executes_it() {
     }
     let place = Place::new();
     let text = source(BY_ITSELF).replace("i < 50000", "i < (getenv(\"MORE\") ? 90000 : 50000)");
-    build(&place, "app", &format!("#include <stdlib.h>\n{text}"));
-    for pair in [["./app", "env MORE=1 ./app"], ["env MORE=1 ./app", "./app"]] {
+    for name in ["app", "later"] {
+        build(&place, name, &format!("#include <stdlib.h>\n{text}"));
+    }
+    let both = ["env LESS=1 ./app", "env MORE=1 ./later"];
+    for pair in [["./app", "env MORE=1 ./later"], ["env MORE=1 ./app", "./app"], both] {
         let answer = explain(&place, &pair);
         let page = answer.json();
         let rows = at(&page, "/explain/counts/0/rows").as_array().expect("rows");
