@@ -1,6 +1,6 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_core::explain::{Context, Edge, Function, OwnCost, PROGRAM, is_library, normal};
+use scruple_core::explain::{Context, Edge, Function, OwnCost, PROGRAM, is_allocator, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::number_map::NumberMap;
 use scruple_measure::calltree::{self, MachineCode, Side};
@@ -53,7 +53,7 @@ impl TreeBuilder {
         let named = Function {
             module: plain(&module),
             name: normal(&shown),
-            library: is_own && is_library(&shown),
+            library: is_library(&shown) || is_allocator(&shown),
             shown,
             ..Function::default()
         };

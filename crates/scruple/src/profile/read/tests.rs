@@ -132,6 +132,20 @@ fn who_allocates_is_who_calls_the_operators_of_the_language() {
 }
 
 #[test]
+fn code_of_the_language_is_no_origin_wherever_it_is() {
+    // `work` calls `operator new(unsigned long)` in the library of C++.
+    let begin =
+        "v 10400 3\nX ./h\ns 6 /bin/h\ns 4 work\ns e libstdc++.so.6\ns 1b operator new(unsigned long)\n";
+    let stacks = "i 1 1 2\ni 2 3 4\nt 1 0\nt 2 1\na 10 2\n+ 0\n# strings: 4\n# ips: 2\n";
+    let read = parse(format!("{begin}{stacks}").as_bytes()).unwrap();
+    let functions = read.side.tree.functions.iter().map(|one| (one.shown.as_str(), one.library));
+    let expected = [("", false), ("work", false), ("operator new(unsigned long)", true)];
+    let mut functions: Vec<_> = functions.collect();
+    functions.sort_unstable_by_key(|(name, _)| expected.iter().position(|(one, _)| one == name));
+    assert_eq!(functions, expected);
+}
+
+#[test]
 fn a_table_of_memray_has_functions_of_python() {
     let read = parse(&corpus("memray/lists.csv")).unwrap();
     let (own, _) = of(&read, "<listcomp>");
