@@ -24,8 +24,8 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
     for (function, costs) in &profile.functions {
         let place = builder.function(&function.name, &function.object, function.object == program);
         let context = builder.below(0, place)?;
-        // One call counts as coming from the program; edges give the callers.
-        builder.calls(context, 1, costs.calls.saturating_sub(1));
+        // One call counts as coming from the program; edges give the callers. Cachegrind counts no calls.
+        builder.calls(context, costs.calls.min(1), costs.calls.saturating_sub(1));
         let (allocations, bytes) = (costs.allocations, costs.bytes);
         let cost = OwnCost { instructions: costs.own, allocations, bytes, ..OwnCost::default() };
         builder.add(context, cost);

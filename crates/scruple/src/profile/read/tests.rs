@@ -187,6 +187,12 @@ fn a_file_of_callgrind_whose_first_line_of_totals_is_wrong_is_not_called_cut_off
 }
 
 #[test]
+fn a_file_of_cachegrind_has_no_calls() {
+    let read = parse(b"events: Ir\nfl=a.c\nfn=a\n1 8\nsummary: 8\n").unwrap();
+    assert_eq!((read.kind.callers, read.side.tree.contexts[1].calls), (KnownCallers::Unknown, 0));
+}
+
+#[test]
 fn a_file_that_is_not_a_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
