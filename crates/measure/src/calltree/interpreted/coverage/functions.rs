@@ -12,6 +12,10 @@ use std::ops::Range;
 /// The name of the code outside all functions.
 pub(super) const TOP: &str = "(top level)";
 
+/// The function with which V8 sets the fields of an object. It extends over the whole class, but the methods are not in
+/// it.
+const FIELDS: &str = "<instance_members_initializer>";
+
 /// The number of characters that count as one token in a file whose text is not known.
 const LENGTH: u64 = 4;
 
@@ -313,7 +317,9 @@ fn names(all: &[(Block, &Covered)]) -> Vec<String> {
             full = format!("{full} #{times}");
         }
         names.push(full);
-        around.push(index);
+        if function.function_name != FIELDS {
+            around.push(index);
+        }
     }
     names
 }
