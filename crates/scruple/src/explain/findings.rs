@@ -8,6 +8,7 @@ use super::hunks::Hunk;
 use super::interpreters;
 use super::outside_causes::OutsideCause;
 use super::pairing::{FoldedBy, FoldedFunction, Pairings};
+use super::report::ROWS;
 use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
@@ -76,6 +77,12 @@ const UNNAMED: f64 = 0.05;
 /// The least difference that a row must have to be shown.
 pub fn least_shown(explanation: &Explanation) -> f64 {
     (explanation.gross() / 1000.0).max(0.5)
+}
+
+/// Returns the parts of a row that are shown: the three largest, if they are at least a twentieth of it.
+pub fn shown_parts(row: &FunctionDifference) -> Vec<DifferencePart> {
+    let least = row.delta.abs() / 20.0;
+    row.reported().into_iter().filter(|part| part.delta.abs() >= least).take(3).collect()
 }
 
 impl Findings {
@@ -244,11 +251,12 @@ impl Findings {
         })
     }
 
-    /// Returns the place of the first shown row that is of this function, or says that it is called.
+    /// Returns the place of the first row of the report that names this function, in itself or in a part.
     fn row_that_names(&self, name: &str) -> Option<usize> {
-        self.explanations.iter().flat_map(|one| self.shown_rows(one)).position(|row| {
-            let of_parts = row.parts.iter().flat_map(|part| [&part.site, &part.callee]).flatten();
-            of_parts.chain([&row.name]).any(|one| one == name)
+        self.explanations.iter().flat_map(|one| self.shown_rows(one).take(ROWS)).position(|row| {
+            let parts = shown_parts(row);
+            let of_parts = parts.iter().flat_map(|part| [&part.site, &part.callee, &part.instead_of]);
+            row.name == name || of_parts.flatten().any(|one| one == name)
         })
     }
 

@@ -4,7 +4,7 @@
 use super::{remarks, terminal, words};
 use crate::explain::closures::ClosureDifference;
 use crate::explain::counted_launches::GatheredLaunches;
-use crate::explain::findings::Findings;
+use crate::explain::findings::{Findings, shown_parts};
 use crate::new_run::command_line;
 use crate::render::flame_graph::FlameBox;
 use crate::render::page::{
@@ -14,7 +14,9 @@ use crate::render::page::{
 use crate::render::{chart, flame_graph};
 use crate::run_page::{self, capital};
 use crate::secrets::without_secrets;
-use scruple_core::explain::{ContextDifference, Explanation, FunctionDifference, differences};
+use scruple_core::explain::{
+    ContextDifference, DifferencePart, Explanation, FunctionDifference, differences,
+};
 use scruple_core::unit::share;
 
 /// The number of columns of preformatted text.
@@ -178,11 +180,8 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 
 /// Writes what differs within a function, and which change of the source touches it.
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
-    let least = row.delta.abs() / 20.0;
-    let parts = row.reported();
-    let shown = parts.iter().filter(|part| part.delta.abs() >= least).take(3);
-    let mut texts: Vec<String> =
-        shown.map(|part| format!("{}: {}", words::signed(part.delta), words::clause(row, part))).collect();
+    let text = |part: &DifferencePart| format!("{}: {}", words::signed(part.delta), words::clause(row, part));
+    let mut texts: Vec<String> = shown_parts(row).iter().map(text).collect();
     let hunk = found.hunk_of(explanation, row);
     texts.extend(hunk.map(|hunk| format!("changed at {}", hunk.places_in_context())));
     harmless_sentence(texts.join("; ").trim())

@@ -2,7 +2,7 @@
 
 use super::{remarks, words};
 use crate::explain::code_view::CodeView;
-use crate::explain::findings::{Findings, least_shown};
+use crate::explain::findings::{Findings, least_shown, shown_parts};
 use crate::render::align::{fit, remark, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::explain::{Explanation, FunctionDifference};
@@ -170,9 +170,8 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
     };
     for row in &shown {
         let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
-        let least = row.delta.abs() / 20.0;
-        for part in row.reported().iter().filter(|part| part.delta.abs() >= least).take(3) {
-            let clause = format!("{}: {}", words::signed(part.delta), words::clause(row, part));
+        for part in shown_parts(row) {
+            let clause = format!("{}: {}", words::signed(part.delta), words::clause(row, &part));
             for line in wrap(&clause, width.saturating_sub(INDENT)).lines() {
                 let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());
             }
