@@ -126,6 +126,31 @@ fn of_an_alias_that_both_programs_have_the_row_has_one_name_and_the_remark_all()
     assert!(remarks.contains("a row with one of the names stands for all of them"), "{remarks}");
 }
 
+#[test]
+fn a_remark_lists_only_functions_that_the_report_names() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let source = |times: u32| {
+        format!(
+            "#define LOOP(name, rounds) __attribute__((noinline)) unsigned name(unsigned x) {{ \\\n\
+               for (int i = 0; i < rounds; i++) x = x * 31 + rounds; return x; }}\n\
+             LOOP(first, 50)\nLOOP(second, 40)\nLOOP(third, 30)\nLOOP(least, 5)\n\
+             unsigned alias(unsigned x) __attribute__((alias(\"least\")));\n\
+             int main(void) {{\n  unsigned sum = 1;\n  for (int i = 0; i < 1000 * {times}; i++)\n\
+               sum += first(sum) ^ second(sum) ^ third(sum) ^ least(sum);\n  return sum == 7;\n}}\n"
+        )
+    };
+    build(&place, "old", &source(2));
+    build(&place, "new", &source(3));
+    let answer = explain(&place, &["./old", "./new"]);
+    let parts = at(&answer.json(), "/explain/counts/0/rows/0/parts").to_string();
+    assert!(parts.contains("\"least\"") || parts.contains("\"alias\""), "{}", answer.exchange());
+    let remarks = at(&answer.json(), "/explain/remarks").to_string();
+    assert!(!remarks.contains("one function for"), "{remarks}");
+}
+
 /// `one` and `two` are one function, and `three` another one; or `one` and `three`, with the codes exchanged.
 #[test]
 fn functions_are_not_the_same_because_another_one_has_their_code() {
