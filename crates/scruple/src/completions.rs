@@ -46,19 +46,15 @@ fn kept(name: &str) -> &'static str {
 }
 
 /// Returns the description with the verbs of a verb as values of its first word, where it takes words as well. Scripts
-/// for zsh would offer them only after all of these words, and know no options of theirs.
+/// for zsh would offer them only after all of these words.
 fn verbs_as_first_word(command: clap::Command) -> clap::Command {
-    let first = command.get_positionals().next().map(|word| word.get_id().clone());
-    if first.is_none() || !command.has_subcommands() {
-        return command.mut_subcommands(verbs_as_first_word);
-    }
     let names = command.get_subcommands().map(|verb| kept(verb.get_name())).collect::<Vec<_>>();
-    let about = command.get_about().cloned().unwrap_or_default();
-    let words = command.get_arguments().cloned().map(|word| match first.as_ref() == Some(word.get_id()) {
+    let first = command.get_positionals().next().map(|word| word.get_id().clone());
+    let command = command.mut_subcommands(verbs_as_first_word);
+    command.mut_args(|word| match first.as_ref() == Some(word.get_id()) && !names.is_empty() {
         true => word.value_parser(clap::builder::PossibleValuesParser::new(names.clone())),
         false => word,
-    });
-    clap::Command::new(kept(command.get_name())).args(words).about(about)
+    })
 }
 
 /// Writes one page for the program and one for each command: `scruple.1`, `scruple-run.1` and so on.
