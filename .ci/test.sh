@@ -9,15 +9,30 @@ PATH=$PATH:$PWD/target/nginx/usr/sbin
 CARGO_INCREMENTAL=0
 export PATH CARGO_INCREMENTAL
 
+# Tests create and remove many files, which is cheaper in memory than on a disk. The folder has to have room for them and
+# let programs run.
+if [ -z "${TMPDIR:-}" ] && probe=$(mktemp -p /dev/shm 2>/dev/null); then
+    printf '#!/bin/sh\n' >"$probe"
+    chmod +x "$probe"
+    room=$(df -Pk /dev/shm | awk 'END { print $4 }')
+    if "$probe" 2>/dev/null && [ "$room" -gt 4000000 ]; then export TMPDIR=/dev/shm; fi
+    rm "$probe"
+fi
+
+# Starts the program of a test. Cargo lets it, and all that it starts, search dozens of folders for each library.
+# shellcheck disable=SC2016 # The variables belong to the shell that cargo starts.
+start='unset LD_LIBRARY_PATH; exec "$0" "$@"'
+
 # The tests of all crates. Clippy's driver compiles the crates where it is installed, as `cargo clippy` would, but builds
 # them at the same time: a lint then ends the build. Rust may have been installed without it.
+lints=
 if clippy-driver --version >/dev/null 2>&1; then
-    cargo_test() {
-        CLIPPY_ARGS=-Dwarnings cargo test --workspace --config 'build.rustc-workspace-wrapper="clippy-driver"' "$@"
-    }
-else
-    cargo_test() { cargo test --workspace "$@"; }
+    lints='--config build.rustc-workspace-wrapper="clippy-driver"'
 fi
+cargo_test() {
+    # shellcheck disable=SC2086 # Two words, or none.
+    CLIPPY_ARGS=-Dwarnings cargo test --workspace $lints --config "target.'cfg(unix)'.runner=['sh', '-c', '''$start''']" "$@"
+}
 
 # A test on the real machine may fail under load. If at most five tests fail, each is run once more, alone; those that
 # pass then are printed as flaky and counted, the others with their output and in a list at the end. The arguments select the
@@ -56,9 +71,9 @@ if [ $# -gt 0 ]; then
     waiting) cargo_tests --test load --test runtimes -- --nocapture || exit 1 ;;
     # Selected by exclusion, so that no test can be forgotten.
     parts)
-        # shellcheck disable=SC2016 # The variables belong to the shell that cargo starts.
-        others='case $0 in */it-* | */load-* | */runtimes-*) ;; *) exec "$0" "$@" ;; esac'
-        cargo_tests --config "target.'cfg(unix)'.runner=['sh', '-c', '''$others''']" -- --nocapture || exit 1
+        # shellcheck disable=SC2016 # As above.
+        start='case $0 in */it-* | */load-* | */runtimes-*) ;; *) unset LD_LIBRARY_PATH; exec "$0" "$@" ;; esac'
+        cargo_tests -- --nocapture || exit 1
         ;;
     # The accuracy of each runtime's figures on this machine, as in docs/runtimes.md.
     accuracy) target/debug/examples/runtimes ;;
