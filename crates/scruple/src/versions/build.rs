@@ -266,7 +266,8 @@ impl VersionBuilder {
                 _ => {}
             }
             let format = if commit.len() > 40 { "--object-format=sha256" } else { "--object-format=sha1" };
-            let words = ["git", "init", "--quiet", format, "--initial-branch=none", "."];
+            // A tree that is only built needs none of the template's hooks.
+            let words = ["git", "init", "--quiet", "--template=", format, "--initial-branch=none", "."];
             let child =
                 BuildProgram { words: &words, folder: &tree, env: &[], log: &log, limit: Some(GIT_LIMIT) };
             let ran = self.launcher.run(&child)?;

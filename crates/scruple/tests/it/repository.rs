@@ -29,7 +29,9 @@ impl Repository {
         let folder = place.file(name);
         std::fs::create_dir_all(&folder).expect("a folder");
         let repository = Repository { folder, commits: 0.into() };
-        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        repository.git(&["init", "--quiet", "--template=", "--initial-branch=main"]);
+        // Git would start a program after each commit to see whether there is something to tidy up.
+        repository.git(&["config", "maintenance.auto", "false"]);
         repository
     }
 
