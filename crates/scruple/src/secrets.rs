@@ -69,13 +69,10 @@ pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
         };
         let variable =
             if is_value_of(&["--env"]) { Some(word.as_str()) } else { word.strip_prefix("--env=") };
-        let shown = match (header.filter(|header| !header.is_empty()), variable) {
+        let shown = match (header.filter(|header| !header.is_empty()), variable.and_then(secret_of)) {
             (Some(header), _) => format!("{}{}", &word[..word.len() - header.len()], without_value(header)),
-            (None, Some(pair)) => match secret_of(pair) {
-                Some(value) => format!("{}{HIDDEN}", &word[..word.len() - value.len()]),
-                None => word.clone(),
-            },
-            (None, None) => without_variable(&without_parameters(&without_password(&word))),
+            (None, Some(value)) => format!("{}{HIDDEN}", &word[..word.len() - value.len()]),
+            (None, None) => without_variables(&without_parameters(&without_password(&word))),
         };
         // The value of an option is no option.
         option = if is_value_of(&["-H", "--header", "--env"]) { String::new() } else { word };
@@ -84,15 +81,28 @@ pub fn without_secrets(words: impl IntoIterator<Item = String>) -> Vec<String> {
     words.into_iter().map(hidden).collect()
 }
 
-/// Hides the value of a variable before a command, such as ‘API_TOKEN=x ./app’, whole where it is quoted.
-fn without_variable(command: &str) -> String {
-    let Some(value) = secret_of(command) else { return command.to_owned() };
-    let end = match value.chars().next() {
-        Some(quote @ ('\'' | '"')) => value[1..].find(quote).map(|end| end + 2),
-        _ => value.find(' '),
+/// Hides the values of variables in a command, such as ‘API_TOKEN=x ./app’, each up to the end of its word in a shell.
+fn without_variables(command: &str) -> String {
+    let (mut quote, mut is_escaped) = (None, false);
+    let ends_word = |c: char| {
+        match (quote, c) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if open == c => quote = None,
+            (None, _) if c.is_whitespace() => return true,
+            _ => {}
+        }
+        false
     };
-    let after = end.map_or("", |end| &value[end..]);
-    format!("{}{HIDDEN}{after}", &command[..command.len() - value.len()])
+    let shown = |word: &str| match secret_of(word) {
+        Some(value) => {
+            let (before, space) = (word.len() - value.len(), word.trim_end().len());
+            format!("{}{HIDDEN}{}", &word[..before], &word[space.max(before)..])
+        }
+        None => word.to_owned(),
+    };
+    command.split_inclusive(ends_word).map(shown).collect()
 }
 
 /// The value of a variable whose name says that it is a secret, and all that follows it.
@@ -160,6 +170,14 @@ mod tests {
             ("--env|API_TOKEN=x|--env=DB_PASSWORD=a=b", "--env|API_TOKEN=***|--env=DB_PASSWORD=***"),
             ("TOKEN=x ./app a=b|--env|MODE=fast", "TOKEN=*** ./app a=b|--env|MODE=fast"),
             ("--env|API_TOKEN=x y|TOKEN='x y' ./app", "--env|API_TOKEN=***|TOKEN=*** ./app"),
+            (
+                r#"env A=1 TOKEN=x\ y"z \" z" make TOKEN= DB_PWD=é"#,
+                "env A=1 TOKEN=*** make TOKEN=*** DB_PWD=***",
+            ),
+            (
+                "--env|DB=postgres://ann:x@db/b|--env=U=h?sig=x",
+                "--env|DB=postgres://ann@db/b|--env=U=h?sig=***",
+            ),
             (
                 ":80/?X-Amz-Signature=a&key=user1&accessToken=t",
                 ":80/?X-Amz-Signature=***&key=user1&accessToken=***",
