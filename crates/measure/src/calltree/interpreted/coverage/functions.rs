@@ -12,9 +12,9 @@ use std::ops::Range;
 /// The name of the code outside all functions.
 pub(super) const TOP: &str = "(top level)";
 
-/// The function with which V8 sets the fields of an object. It extends over the whole class, but the methods are not in
-/// it.
-const FIELDS: &str = "<instance_members_initializer>";
+/// The functions with which V8 sets the fields of an object, and those of a class. They extend over methods of the
+/// class, which are not in them.
+const FIELDS: [&str; 2] = ["<instance_members_initializer>", "<static_initializer>"];
 
 /// The number of characters that count as one token in a file whose text is not known.
 const LENGTH: u64 = 4;
@@ -317,7 +317,7 @@ fn names(all: &[(Block, &Covered)]) -> Vec<String> {
             full = format!("{full} #{times}");
         }
         names.push(full);
-        if function.function_name != FIELDS {
+        if !FIELDS.contains(&function.function_name.as_str()) {
             around.push(index);
         }
     }

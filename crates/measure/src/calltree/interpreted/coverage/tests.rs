@@ -225,15 +225,16 @@ fn functions_are_named_by_those_around_them_and_numbered() {
 
 #[test]
 fn a_method_has_the_same_name_in_a_class_with_fields() {
-    let fields = "<instance_members_initializer>";
-    let script = script(&[
-        covered("", &[(0, 100, 1)]),
-        covered(fields, &[(0, 50, 1)]),
-        covered("lex", &[(10, 20, 1)]),
-        covered("", &[(12, 15, 1)]),
-    ]);
-    let names: Vec<String> = functions(&script, None).into_iter().map(|own| own.name).collect();
-    assert_eq!(names, ["(top level)", fields, "lex", "lex.(anonymous)"]);
+    for fields in ["<instance_members_initializer>", "<static_initializer>"] {
+        let script = script(&[
+            covered("", &[(0, 100, 1)]),
+            covered(fields, &[(0, 50, 1)]),
+            covered("lex", &[(10, 20, 1)]),
+            covered("", &[(12, 15, 1)]),
+        ]);
+        let names: Vec<String> = functions(&script, None).into_iter().map(|own| own.name).collect();
+        assert_eq!(names, ["(top level)", fields, "lex", "lex.(anonymous)"]);
+    }
 }
 
 #[test]
