@@ -105,6 +105,9 @@ pub(crate) const UNITS: [&str; 19] = [
 /// are one word, and so are a sign of multiplication and the factor after it.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut words: Vec<String> = Vec::new();
+    let is_command = |quoted: &str| quoted.starts_with(|first: char| first.is_ascii_lowercase());
+    // The quotes of commands that are still to come.
+    let mut left = text.matches('`').count();
     for word in text.split(' ') {
         let is_unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')', ']']));
         let is_number = word.starts_with(|first: char| first.is_ascii_digit());
@@ -116,11 +119,12 @@ pub(crate) fn wrap(text: &str, columns: usize) -> String {
                 last.extend([" ", word]);
             }
             // A command can be copied only from a line of its own.
-            Some(last) if last.rsplit_once('`').is_some_and(|(_, rest)| rest.starts_with("scruple")) => {
+            Some(last) if left > 0 && last.rsplit_once('`').is_some_and(|(_, rest)| is_command(rest)) => {
                 last.extend([" ", word]);
             }
             _ => words.push(word.to_owned()),
         }
+        left -= word.matches('`').count();
     }
     let mut lines: Vec<String> = Vec::new();
     for word in words {
@@ -173,6 +177,14 @@ mod tests {
         assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
         assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
         assert_eq!(wrap("60 times, × 5.9", 11), "60 times,\n× 5.9");
+    }
+
+    #[test]
+    fn a_command_stands_on_one_line() {
+        let text = "it is shallow: `git fetch --unshallow`, or `scruple doctor -h`, says more";
+        let lines = "it is shallow:\n`git fetch --unshallow`,\nor\n`scruple doctor -h`,\nsays more";
+        assert_eq!(wrap(text, 18), lines);
+        assert_eq!(wrap("a single `quote is no command", 12), "a single\n`quote is no\ncommand");
     }
 
     #[test]
