@@ -169,8 +169,8 @@ impl Config {
         self.file.store.url.as_deref()
     }
 
-    /// Returns the limits. Keys have the form `ARM.METRIC`; the metric consists of two words, and the arm may contain
-    /// a `*`.
+    /// Returns the limits. Keys have the form `ARM.METRIC`; the arm may contain a `*`. `brought` are the metrics that
+    /// programs declare themselves.
     pub fn limits(&self, brought: &[Metric]) -> Result<Vec<Limit>, Fault> {
         self.file
             .limits

@@ -25,7 +25,8 @@ pub(super) fn parse(text: &str) -> Result<ImportedProfile, String> {
         let place = builder.function(&function.name, &function.object, function.object == program);
         let context = builder.below(0, place)?;
         // One call counts as coming from the program; edges give the callers. Cachegrind counts no calls.
-        builder.calls(context, costs.calls.min(1), costs.calls.saturating_sub(1));
+        let first = u64::from(!profile.edges.is_empty());
+        builder.calls(context, first, costs.calls.saturating_sub(first));
         let (allocations, bytes) = (costs.allocations, costs.bytes);
         let cost = OwnCost { instructions: costs.own, allocations, bytes, ..OwnCost::default() };
         builder.add(context, cost);

@@ -193,6 +193,14 @@ fn a_file_of_cachegrind_has_no_calls() {
 }
 
 #[test]
+fn a_function_that_no_other_one_of_callgrind_calls_is_called_once() {
+    let text = b"events: Ir\nfn=main\n1 8\ncfn=f\ncalls=2 1\n1 6\nfn=f\n1 6\ntotals: 14\n";
+    let tree = parse(text).unwrap().side.tree;
+    let calls = tree.contexts[1..].iter().map(|one| (one.calls, one.recursive));
+    assert_eq!(calls.collect::<Vec<_>>(), [(1, 1), (1, 0)]);
+}
+
+#[test]
 fn a_file_that_is_not_a_profile_gets_one_clear_error() {
     for (bytes, says) in [
         (&b""[..], "it is empty"),
