@@ -98,17 +98,15 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let pairs: Vec<(&[f64], &[f64])> =
         processes.iter().map(|process| (process.raw.as_slice(), process.tare.as_slice())).collect();
     let mut net = tare::net_by_process(&pairs, level, RESAMPLING_SEED).ok()?;
-    // Other work only makes batches longer. If it made the tare longer, the true net is larger than the estimate.
     let quick = in_fastest_blocks(&readings.readings);
     if net.below_resolution.is_none() {
-        net.interval.high = net.interval.high.max(median(&raw.readings) - quick);
-    }
-    // What makes some batches of this run longer, such as a collector, may make most batches of the next run longer.
-    if net.below_resolution.is_none() {
+        // What makes some batches of this run longer, such as a collector, may make most batches of the next run longer.
         let differences: Vec<f64> = processes.iter().flat_map(ProcessReadings::differences).collect();
         let differences = sorted(&differences);
         net.interval.low = net.interval.low.min(quantile(&differences, 0.25).max(0.0));
-        net.interval.high = net.interval.high.max(quantile(&differences, 0.75));
+        // Other work only makes batches longer. If it made the tare longer, the true net is larger than the estimate.
+        let beside_quick = median(&raw.readings) - quick;
+        net.interval.high = net.interval.high.max(quantile(&differences, 0.75)).max(beside_quick);
     }
     if is_starved(tare) {
         let reach = (1.0 - tare::RESOLUTION) * least_alone(arm, &raw, key) - quick;

@@ -1,4 +1,4 @@
-//! Says which intervals of a first answer are wide, and what gives narrower ones.
+//! Says which intervals of a first answer are wide.
 
 use super::{Cases, SuiteRecord, Weighed};
 use scruple_core::harmless_text::list_names;
@@ -28,15 +28,15 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
     };
     let wide = cases.weighed.iter().filter(|one| one.is_open()).filter(is_wide);
     let wide: Vec<&str> = wide.map(|weighed| record.name(weighed)).collect();
-    let (subject, verb) = match wide.len() {
+    let (subject, verb, them) = match wide.len() {
         0 => return,
-        1 => ("interval", "is"),
-        _ => ("intervals", "are"),
+        1 => ("interval", "is", "it"),
+        _ => ("intervals", "are", "them"),
     };
     let names = list_names(&wide);
     let text = format!(
-        "the {subject} of {names} {verb} wider than ±2 % in this first answer; without --quick, more and longer processes give a \
-         closer one"
+        "the {subject} of {names} {verb} wider than ±2 % in this first answer; without --quick, more and longer processes \
+         measure {them}"
     );
     record.run.warn("wide-intervals", text);
 }
