@@ -145,6 +145,7 @@ impl Connection {
     pub(crate) fn is_free(&self) -> bool {
         self.link == ConnectionState::Up
             && self.exchange.is_none()
+            && self.tls.as_ref().is_none_or(|tls| !tls.has_ended)
             && self.http2.as_ref().is_none_or(|http2| http2.is_free())
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct TlsSetup {
 /// The TLS session of one connection.
 pub(crate) struct Tls {
     session: ClientConnection,
+    /// Whether the server has said that it sends no more (close_notify). It may wait for the end of this side.
+    pub(crate) has_ended: bool,
 }
 
 /// A configuration that trusts the authorities in a file, or those of the system if no file is given.
@@ -66,7 +68,7 @@ impl Tls {
         let mut session =
             ClientConnection::new(setup.config.clone(), setup.name.clone()).map_err(|_| Failure::Tls)?;
         session.set_buffer_limit(None);
-        Ok(Tls { session })
+        Ok(Tls { session, has_ended: false })
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -101,6 +103,7 @@ impl Tls {
         while !bytes.is_empty() {
             let taken = self.session.read_tls(&mut bytes).map_err(|error| error.to_string())?;
             let state = self.session.process_new_packets().map_err(|error| tls_verifier::words(&error))?;
+            self.has_ended = state.peer_has_closed();
             let before = plain.len();
             plain.resize(before + state.plaintext_bytes_to_read(), 0);
             self.session.reader().read_exact(&mut plain[before..]).map_err(|error| error.to_string())?;

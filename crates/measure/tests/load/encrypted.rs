@@ -97,6 +97,24 @@ fn every_connection_completes_its_handshake() {
 }
 
 #[test]
+fn a_connection_that_the_server_ends_takes_no_more_requests() {
+    let server = encrypted(&[], |mut stream| {
+        if servers::request(&mut stream) {
+            let _ = stream.conn.writer().write_all(HELLO);
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+            // It waits for the end of the other side.
+            servers::request(&mut stream);
+        }
+    });
+    for pace in [Pace::Closed, Pace::Open { rate: 300.0, arrivals: Arrivals::Constant }] {
+        let plan = Plan { pace, ..small() };
+        let result = load(&target(server.address, Trust::Anyone), &plan).expect("a run");
+        assert_eq!((result.counts.answered, result.counts.failures.total(), result.repeated), (100, 0, 0));
+    }
+}
+
+#[test]
 fn a_trusted_server_answers_all() {
     let server = server();
     for trust in [Trust::File(server.certificate.clone()), Trust::Anyone] {

@@ -122,11 +122,12 @@ impl Generator {
 
     fn on_bytes(&mut self, index: usize, bytes: &[u8]) {
         let connection = &mut self.connections.list[index];
+        let generation = connection.generation;
         let Some(tls) = &mut connection.tls else { return self.on_plain(index, bytes) };
         let mut plain = std::mem::take(&mut self.memory.plain);
         plain.clear();
         let opened = tls.open(bytes, &mut plain);
-        let handshaking = tls.is_handshaking();
+        let (handshaking, has_ended) = (tls.is_handshaking(), tls.has_ended);
         // If the handshake is refused, the alert with the reason is still sent.
         let sent = connection.send_handshake(index, &self.connections.poller);
         if let Err(why) = opened {
@@ -140,6 +141,9 @@ impl Generator {
             }
             if !plain.is_empty() {
                 self.on_plain(index, &plain);
+            }
+            if has_ended && self.connections.list[index].generation == generation {
+                self.on_end(index);
             }
         }
         self.memory.plain = plain;
