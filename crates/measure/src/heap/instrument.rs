@@ -117,7 +117,9 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
 /// The absence of a peak, with its reason.
 fn unknown_peak(key: &str, totals: &Totals) -> Option<Reading> {
     let why = match totals.refused {
-        0 => "more processes ran at once than the counter has room for".to_owned(),
+        0 => "more processes ran at once than the counter has room for, or one ran in a namespace of process ids of \
+              its own"
+            .to_owned(),
         1 => "a process or thread had no record of its own; the counter's file had no room for it, or it could not \
               open the file, for example as another user, or not write it (‘ulimit -f’)"
             .to_owned(),

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use scruple_measure::heap::{LiveBytes, Totals};
 
-use crate::harness::Workshop;
+use crate::harness::{Workshop, skip};
 
 const BLOCK: u64 = 10_000_000;
 
@@ -71,4 +71,18 @@ fn more_processes_at_once_than_can_be_followed_have_no_peak_of_their_tree() {
     let some = run("100");
     assert!(some.tree.unwrap().error <= 101 * 65_536, "{:?}", some.tree);
     assert_eq!((run("200").tree, some.processes.len()), (None, 101));
+}
+
+/// Two processes of different namespaces may have the same id, and cannot ask whether the other still runs.
+#[test]
+fn processes_of_another_namespace_have_no_peak_of_their_tree() {
+    let workshop = Workshop::new();
+    let program = workshop.c("peak.c", &[]);
+    let mut command = Command::new("unshare");
+    let run = workshop.count(LiveBytes::Usable, command.args(["-rfp"]).arg(program));
+    if !run.output.status.success() {
+        return skip("namespaces cannot be made here");
+    }
+    assert!(run.totals.processes.len() >= 2 && run.totals.largest_peak().is_some(), "{:?}", run.totals);
+    assert_eq!(run.totals.tree, None);
 }

@@ -102,7 +102,7 @@ struct header {
     int64_t tree_peak; /* the maximum of all members' live bytes together */
     uint32_t members;  /* the number of `member` that were ever used */
     uint32_t at_once;  /* the largest number that were in use at once */
-    uint32_t turned_away; /* processes for which no member was free */
+    uint32_t turned_away; /* processes that are no member: none was free, or ids of processes mean others to them */
     uint32_t piece;       /* bytes of a piece of the records' file; 0: nothing is recorded */
     uint64_t mean;        /* bytes between recorded ones; 1: every block is recorded */
     uint64_t seed;
@@ -111,7 +111,8 @@ struct header {
     uint64_t lost_samples;
     uint64_t lost_frees;
     uint32_t lost_maps;
-    uint8_t fill[28];
+    uint32_t namespace; /* of process ids, of the first member; 0: unknown */
+    uint8_t fill[24];
     struct slot common; /* the counts of all threads without a slot, added atomically */
     struct member member[MEMBERS];
 };

@@ -29,10 +29,27 @@ static void raise_word(uint32_t *word, uint32_t to) {
     while (before < to && !__atomic_compare_exchange_n(word, &before, to, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
 }
 
+/* The number of this process's namespace of process ids; 0 if it is unknown. */
+static uint32_t namespace_of_ids(void) {
+    char text[32];
+    uint32_t number = 0;
+    long n = system_read_link("/proc/self/ns/pid", text, sizeof text);
+    for (long i = 0; i < n; i++)
+        if (text[i] >= '0' && text[i] <= '9') number = 10 * number + (uint32_t)(text[i] - '0');
+    return number;
+}
+
+/* Whether ids of processes mean the same here as to the other members. */
+static int knows_members(void) {
+    uint32_t here = namespace_of_ids(), first = 0;
+    return __atomic_compare_exchange_n(&header->namespace, &first, here, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+           first == here;
+}
+
 void join_tree(int pid, int64_t inherited) {
     mine = NULL;
     if (MODE == MODE_COUNTS) return;
-    struct member *member = find_member(pid);
+    struct member *member = knows_members() ? find_member(pid) : NULL;
     if (!member) {
         __atomic_fetch_add(&header->turned_away, 1, __ATOMIC_RELAXED);
         return;
