@@ -28,6 +28,7 @@ const KIND_PROCESS: u32 = 1;
 const KIND_THREADS: u32 = 2;
 const ORIGIN_FORK: u32 = 2;
 const FLAG_FOREIGN_MALLOC: u32 = 1;
+const FLAG_NO_SIZES: u32 = 2;
 
 /// The extension of the records' file (`NAME_OF_RECORDS` of layout.h).
 pub(super) const RECORDS: &str = "site";
@@ -228,6 +229,7 @@ impl GatheredSlots {
             exe: head.exe,
             threads: head.threads,
             foreign_malloc: head.flags & FLAG_FOREIGN_MALLOC != 0,
+            lacks_sizes: head.flags & FLAG_NO_SIZES != 0,
             counts,
             unit,
             inherited: head.inherited,

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 const KEYS: &[&str] =
     &["malloc.count", "malloc.bytes", "malloc.frees", "malloc.live", "malloc.peak", "malloc.tree_peak"];
 
+/// Those that need the sizes of blocks.
+const LIVE_KEYS: &[&str] = &["malloc.live", "malloc.peak", "malloc.tree_peak"];
+
 /// The metrics that only a counter which stores the size of each request can read.
 pub const REQUESTED_KEYS: &[&str] = &["malloc.requested_live", "malloc.requested_peak"];
 
@@ -88,6 +91,21 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
         Some(Reading::of(metric(key)?, value, source).with_quality(quality))
     };
     let counts = totals.counts();
+    let calls = match totals.mode {
+        LiveBytes::Requested => Vec::new(),
+        LiveBytes::Off | LiveBytes::Usable => vec![
+            found("malloc.count", counts.allocations as f64, 0),
+            found("malloc.bytes", counts.bytes as f64, 0),
+            found("malloc.frees", counts.frees as f64, 0),
+        ],
+    };
+    let calls = calls.into_iter().flatten();
+    if let Some(process) = totals.processes.iter().find(|process| process.lacks_sizes) {
+        let keys = if totals.mode == LiveBytes::Requested { REQUESTED_KEYS } else { LIVE_KEYS };
+        let why =
+            format!("malloc in ‘{}’ is of a library that does not tell the sizes of blocks", process.exe);
+        return calls.chain(absent(keys, &why)).collect();
+    }
     let live = counts.live.map(|live| live.bytes as f64);
     let peak = |key: &str| match totals.largest_peak() {
         Some((_, live)) => found(key, live.peak as f64, live.peak_error),
@@ -100,9 +118,6 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
             peak("malloc.requested_peak"),
         ],
         LiveBytes::Off | LiveBytes::Usable => vec![
-            found("malloc.count", counts.allocations as f64, 0),
-            found("malloc.bytes", counts.bytes as f64, 0),
-            found("malloc.frees", counts.frees as f64, 0),
             live.and_then(|bytes| found("malloc.live", bytes, 0)),
             peak("malloc.peak"),
             totals.tree.map_or_else(
@@ -111,7 +126,7 @@ fn readings(totals: &Totals, source: &str) -> Vec<Reading> {
             ),
         ],
     };
-    figures.into_iter().flatten().collect()
+    calls.chain(figures.into_iter().flatten()).collect()
 }
 
 /// The absence of a peak, with its reason.

@@ -45,6 +45,8 @@ pub struct Process {
     pub threads: u32,
     /// Whether the program uses an allocator that the counter cannot intercept, so that calls are missing.
     pub foreign_malloc: bool,
+    /// Whether the allocator does not tell the sizes of its blocks, so that live and peak memory are wrong.
+    pub lacks_sizes: bool,
     /// The process's counts.
     pub counts: AllocationCounts,
     /// The unit of its record in the data file.

@@ -167,3 +167,20 @@ fn a_program_that_asks_its_allocator_past_malloc_is_named() {
     assert!(matches!(&answer, Unmeasurable::PastMalloc { symbol, .. } if symbol == "mi_malloc"), "{answer}");
     assert!(!workshop.count_plain(LiveBytes::Off, &program).is_complete());
 }
+
+/// The C library's function for sizes would take the header of a wrapper for its own.
+#[test]
+fn live_memory_is_unknown_where_a_wrapper_of_malloc_does_not_tell_sizes() {
+    let workshop = Workshop::new();
+    let wrapper = workshop.c("wrapped_malloc.c", &["-shared", "-fPIC"]);
+    let program = workshop.c("many.c", &[]);
+    let expected = sums(&workshop.count_plain(LiveBytes::Off, &program));
+    for peak in MODES {
+        let session = HeapSession::start(workshop.path(), peak).unwrap();
+        let environment = session.environment(Some(wrapper.as_os_str()));
+        assert!(Command::new(&program).envs(environment).status().unwrap().success(), "{peak:?}");
+        let totals = session.read().unwrap();
+        assert_eq!(sums(&totals), expected, "{peak:?}");
+        assert!(totals.processes.iter().all(|process| process.lacks_sizes), "{totals:?}");
+    }
+}

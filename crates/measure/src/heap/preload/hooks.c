@@ -37,6 +37,10 @@ static struct {
 } real;
 static int foreign;
 
+/* Whether `real.usable` may be asked. A library that only wraps malloc may put a header before each block; the C
+ * library's function would take it for its own. */
+static int sizes_known;
+
 /* Whether calls take the slow path, because a block may be from the pool, or because the allocator must be asked
  * for sizes. */
 static int careful = 1;
@@ -72,13 +76,15 @@ void resolve(void) {
     real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     foreign = dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc;
     /* tcmalloc defines `__libc_malloc` too. */
-    int of_glibc = real.usable && real.malloc == __libc_malloc && same_library(real.malloc, __errno_location);
+    sizes_known = same_library((void *)real.usable, (void *)real.malloc);
+    int of_glibc = sizes_known && real.malloc == __libc_malloc && same_library(real.malloc, __errno_location);
     look_at_limits(of_glibc);
     careful = 0;
     if (pool_used || (MODE != MODE_COUNTS && !of_glibc)) be_careful();
 }
 
 int malloc_is_foreign(void) { return foreign; }
+int sizes_are_known(void) { return sizes_known; }
 
 /* Between nest and unnest, calls that the real function makes to public entry points are not counted again (musl's
  * calloc calls malloc, tcmalloc allocates when it is first asked for a size). */
@@ -106,7 +112,7 @@ __attribute__((constructor)) static void allow_asking(void) { may_ask = 1; }
 
 static inline size_t room(void *block) {
     if (likely(!careful)) return size_before(block);
-    if (!real.usable || MODE == MODE_COUNTS || !may_ask) return 0;
+    if (MODE == MODE_COUNTS || !may_ask || !sizes_known) return 0;
     uint32_t key = nest();
     size_t room = real.usable(block);
     unnest(key);

@@ -62,6 +62,7 @@ struct note {
 #define ORIGIN_FORK 2 /* a process copied itself */
 
 #define FLAG_FOREIGN_MALLOC 1 /* the program's `malloc` is probably not ours */
+#define FLAG_NO_SIZES 2       /* the allocator does not tell the sizes of its blocks */
 
 struct process {
     uint32_t kind;  /* KIND_…, written last */

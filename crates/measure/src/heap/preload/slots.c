@@ -150,7 +150,7 @@ static void start_process(uint32_t origin, int64_t inherited, const struct proce
     fresh->pid = system_pid();
     fresh->parent = system_parent();
     fresh->origin = origin;
-    fresh->flags = malloc_is_foreign() ? FLAG_FOREIGN_MALLOC : 0;
+    fresh->flags = (malloc_is_foreign() ? FLAG_FOREIGN_MALLOC : 0) | (sizes_are_known() ? 0 : FLAG_NO_SIZES);
     fresh->inherited = fresh->live = fresh->peak = inherited;
     if (SITES) fresh->began = nanoseconds(CLOCK_MONOTONIC);
     if (parent)
@@ -390,9 +390,10 @@ EXPORT void scruple_heap_snapshot(uint64_t out[8]) {
     out[0] = sum.allocations;
     out[1] = sum.bytes;
     out[2] = sum.frees;
-    out[3] = MODE == MODE_COUNTS ? UINT64_MAX : sum.returned;
-    out[4] = MODE == MODE_COUNTS ? UINT64_MAX : (uint64_t)(live + sum.drift);
-    out[5] = MODE == MODE_COUNTS ? UINT64_MAX : (uint64_t)peak;
+    int has_live = MODE != MODE_COUNTS && sizes_are_known();
+    out[3] = has_live ? sum.returned : UINT64_MAX;
+    out[4] = has_live ? (uint64_t)(live + sum.drift) : UINT64_MAX;
+    out[5] = has_live ? (uint64_t)peak : UINT64_MAX;
     out[6] = process->threads;
     out[7] = __atomic_load_n(&header->refused, __ATOMIC_RELAXED);
 }

@@ -80,5 +80,7 @@ HIDDEN void close_gate(void);
 HIDDEN void resolve(void);
 /* Whether the program's `malloc` is not ours. */
 HIDDEN int malloc_is_foreign(void);
+/* Whether the allocator tells the sizes of its blocks. */
+HIDDEN int sizes_are_known(void);
 
 #endif
