@@ -172,6 +172,17 @@ fn can_map_code(file: &File) -> bool {
 mod tests {
     use super::*;
 
+    /// libgc counts writable data of libraries among what it must scan, and collects more rarely the more there is.
+    #[test]
+    fn the_agent_adds_little_to_a_programs_data() {
+        use object::{Object, ObjectSection, SectionKind};
+        let agent = object::File::parse(LIBRARY.content()).expect("a library");
+        let is_data = |kind| matches!(kind, SectionKind::Data | SectionKind::UninitializedData);
+        let sizes = agent.sections().filter(|section| is_data(section.kind())).map(|section| section.size());
+        let bytes: u64 = sizes.sum();
+        assert!((1..65_536).contains(&bytes), "{bytes} bytes");
+    }
+
     #[test]
     fn abandoned_folders_go_and_those_in_use_stay() {
         let parent = tempfile::tempdir().expect("a folder");

@@ -237,11 +237,12 @@ static const void *asker; /* the return address of the call that is being answer
 
 /* Finds the mapped file that contains the caller. */
 static int asking_file(char *path, size_t size) {
-    static char maps[16384];
+    enum { MOST = 16384 };
+    char *maps = system_take(MOST);
     uint64_t at = (uint64_t)asker;
-    int file = system_open("/proc/self/maps", O_RDONLY), found = 0;
+    int file = maps ? system_open("/proc/self/maps", O_RDONLY) : -1, found = 0;
     long held = 0, got;
-    while (file >= 0 && !found && (got = system_read(file, maps + held, sizeof maps - 1 - (size_t)held)) > 0) {
+    while (file >= 0 && !found && (got = system_read(file, maps + held, MOST - 1 - (size_t)held)) > 0) {
         held += got;
         maps[held] = 0;
         const char *line = maps, *end;
@@ -262,6 +263,7 @@ static int asking_file(char *path, size_t size) {
         for (long i = 0; i < held; i++) maps[i] = line[i];
     }
     if (file >= 0) system_close(file);
+    if (maps) system_unmap(maps, MOST);
     return found;
 }
 
@@ -292,14 +294,18 @@ int asker_holds(const char *text) {
 
 /* ---- answers to runtimes ---- */
 
-static char answers[RUNTIMES][8192];
+/* Not in this library's data, all of which libgc counts among what it must scan, so that it collects more rarely. */
+enum { LONGEST_ANSWER = 8192 };
+static char *answers[RUNTIMES];
 
 /* Joins the user's options and Scruple's; NULL if both do not fit, so that Scruple's are left out. */
 static const char *joined(enum runtime runtime, const char *before, const char *user, const char *between,
                           const char *after) {
-    char *at = answers[runtime], *end = at + sizeof answers[runtime];
     size_t needed = length(before) + (user ? length(user) : 0) + length(between) + length(after);
-    if (needed + 1 >= sizeof answers[runtime]) return NULL;
+    if (needed + 1 >= LONGEST_ANSWER) return NULL;
+    if (!answers[runtime]) answers[runtime] = system_take(LONGEST_ANSWER);
+    char *at = answers[runtime], *end = at + LONGEST_ANSWER;
+    if (!at) return NULL;
     at = put(at, end, before);
     if (user && *user) at = put(put(at, end, user), end, between);
     put(at, end, after);

@@ -117,16 +117,18 @@ static int reports(const char *options) {
 }
 
 static int command_line_reports(void) {
-    static char words[65536];
-    int file = system_open("/proc/self/cmdline", O_RDONLY), inside = 0;
-    long n = file < 0 ? 0 : system_read(file, words, sizeof words - 1);
+    enum { MOST = 65536 };
+    char *words = system_take(MOST);
+    int file = words ? system_open("/proc/self/cmdline", O_RDONLY) : -1, inside = 0, found = 0;
+    long n = file < 0 ? 0 : system_read(file, words, MOST - 1);
     if (file >= 0) system_close(file);
-    for (long i = 0; i < n; i += (long)length(words + i) + 1) {
+    for (long i = 0; i < n && !found; i += (long)length(words + i) + 1) {
         if (same(words + i, "+RTS")) inside = 1;
         else if (same(words + i, "-RTS")) inside = 0;
-        else if (inside && reports(words + i)) return 1;
+        else found = inside && reports(words + i);
     }
-    return 0;
+    if (words) system_unmap(words, MOST);
+    return found;
 }
 
 /* Makes the runtime accept all options, which it has not read yet. */

@@ -161,11 +161,12 @@ static void keep_beans(table jni) {
 
 /* Keeps the virtual machine's counters, which are in a mapped file that it removes at its end. */
 static void keep_counters(void) {
-    static char maps[65536], copy[262144];
-    char path[128];
+    enum { MAPS = 65536, COUNTERS = 262144 };
+    char path[128], *maps = system_take(MAPS + COUNTERS), *copy = maps + MAPS;
+    if (!maps) return;
     int file = system_open("/proc/self/maps", O_RDONLY);
     long n = 0, got;
-    while (file >= 0 && n < (long)sizeof maps - 1 && (got = system_read(file, maps + n, sizeof maps - 1 - (size_t)n)) > 0)
+    while (file >= 0 && n < MAPS - 1 && (got = system_read(file, maps + n, MAPS - 1 - (size_t)n)) > 0)
         n += got;
     if (file >= 0) system_close(file);
     maps[n > 0 ? n : 0] = 0;
@@ -178,7 +179,7 @@ static void keep_counters(void) {
     path[size] = 0;
     file = system_open(path, O_RDONLY);
     if (file < 0) return;
-    got = system_read(file, copy, sizeof copy);
+    got = system_read(file, copy, COUNTERS);
     system_close(file);
     if (got > 0) append(JVM, "counters\n", 9), append(JVM, copy, (size_t)got);
 }

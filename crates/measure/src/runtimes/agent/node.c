@@ -5,14 +5,16 @@
 
 /* Whether node's permission model is on. Under it node may not read the hook, and would exit with an error. */
 int node_is_restricted(const char *user) {
-    static char words[16384];
+    enum { MOST = 16384 };
     if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
-    int file = system_open("/proc/self/cmdline", O_RDONLY);
-    long n = file < 0 ? 0 : system_read(file, words, sizeof words - 1);
+    char *words = system_take(MOST);
+    int file = words ? system_open("/proc/self/cmdline", O_RDONLY) : -1, found = 0;
+    long n = file < 0 ? 0 : system_read(file, words, MOST - 1);
     if (file >= 0) system_close(file);
     for (long i = 0; i < n; i += (long)length(words + i) + 1)
-        if (begins(words + i, "--permission") || begins(words + i, "--experimental-permission")) return 1;
-    return 0;
+        found |= begins(words + i, "--permission") || begins(words + i, "--experimental-permission");
+    if (words) system_unmap(words, MOST);
+    return found;
 }
 
 /* ---- live data, if requested: full collections at moments that lie ever further apart ---- */
