@@ -430,6 +430,8 @@ fn racket(scales: &mut Scales) -> Done {
     let (bytes, run) = step(scales, words!["racket", source("alloc.rkt")], "alloc.bytes");
     close(bytes, 16.0, 0.05);
     assert!(run.value("gc.minor") > 0.0);
+    // Racket contains Chez Scheme, which is no second runtime.
+    assert_eq!(run.reading("alloc.bytes").source, "racket");
     Ok(())
 }
 

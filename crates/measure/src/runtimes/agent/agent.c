@@ -377,6 +377,9 @@ static const char *ask_node(const char *user) {
 /* Racket logs its errors by this variable, too: without it the level is `error`, so the answer includes that. */
 static const char *ask_racket(const char *user) {
     if (!asker_holds(".rackboot") || !claim(RACKET)) return NULL;
+    /* Racket is built on Chez Scheme, for which the process was taken at its start. */
+    if (own(CHEZ)) records[CHEZ]->runtime = 0;
+    records[CHEZ] = NULL;
     if (user && find(user, "GC")) return refused(RACKET);
     listen_to(RACKET, 1, NULL);
     return asked(RACKET, joined(RACKET, "", user && *user ? user : "error", " ", "debug@GC"));
