@@ -19,6 +19,12 @@ pub fn words(command: &str) -> Result<Vec<String>, Fault> {
     }
 }
 
+/// Commands that a shell runs itself, because they change the shell or ask it. A program of such a name could not.
+const OF_THE_SHELL: [&str; 15] = [
+    ".", "cd", "command", "eval", "exec", "exit", "export", "read", "set", "trap", "type", "ulimit", "umask",
+    "unset", "wait",
+];
+
 /// Names the first part of a command, outside quotes, that only a shell interprets.
 pub fn shell_sign(command: &str) -> Option<String> {
     let mut quote = None;
@@ -29,6 +35,9 @@ pub fn shell_sign(command: &str) -> Option<String> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     {
         return Some(format!("‘{first}’ before the program (or name it through `env`)"));
+    }
+    if OF_THE_SHELL.contains(&first) {
+        return Some(format!("‘{first}’"));
     }
     let (mut in_word, mut in_command) = (false, false);
     while let Some(c) = characters.next() {
@@ -118,12 +127,15 @@ mod tests {
             ("echo \"$-\"", "$"),
             ("wc ~/notes", "~"),
             ("sleep 1\nsleep 2", "line break"),
+            ("exit 1", "‘exit’"),
+            (" ulimit -n", "‘ulimit’"),
         ] {
             let message = words(command).expect_err("needs a shell").message;
             assert!(message.contains(sign) && message.contains("-S sh"), "{message}");
         }
         assert!(words("awk '{print $1}' x").is_ok());
         assert!(words("grep 'a|b' x").is_ok());
+        assert!(words("./exit 1").is_ok() && words("env exit").is_ok());
         assert!(words("cp a~ '~' \"~\" x:~ $").is_ok());
         assert_eq!(words("\n[ -f x ]\n").expect("words"), ["[", "-f", "x", "]"]);
         assert_eq!(words("sort 'a\nb' \\\n c").expect("words"), ["sort", "a\nb", "c"]);
