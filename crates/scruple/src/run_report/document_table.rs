@@ -36,7 +36,7 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
             continue;
         };
         let counted = sample.quality <= Quality::Near && estimate.interval.is_none();
-        cells.push(match estimate.interval {
+        let value = match estimate.interval {
             Some(interval) => format!(
                 "{} [{}, {}]",
                 quantity(estimate.value, &sample.unit),
@@ -45,7 +45,8 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
             ),
             None if counted => exact(estimate.value, &sample.unit),
             None => quantity(estimate.value, &sample.unit),
-        });
+        };
+        cells.push(format!("{}{value}", prose(sample.worth().mark(), markup)));
     }
     let reference = report.run.reference().map(|arm| &arm.name);
     cells.push(match headline(&report.judged, &report.shown, &arm.name) {

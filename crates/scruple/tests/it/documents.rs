@@ -1,6 +1,7 @@
 //! Exports for documents: Markdown, AsciiDoc, Org.
 
 use crate::formats::play;
+use crate::scripted_readings::arm;
 use crate::support::Place;
 use insta::assert_snapshot;
 
@@ -96,4 +97,17 @@ fn an_estimate_of_nothing_is_shown_in_the_unit_of_its_bounds() {
     let answer = place.play(&[("one", one())], &words);
     assert!(answer.stdout.contains("?0.0") && answer.stdout.contains(" ms "), "{}", answer.exchange());
     assert!(!answer.stdout.contains("3500000"), "{}", answer.exchange());
+}
+
+/// A count that was read once has not repeated: no format may show it as exact.
+#[test]
+fn a_count_that_was_read_once_is_marked() {
+    let place = Place::new();
+    let once = [("true", arm(1.0, 1))];
+    for format in ["md", "adoc", "org"] {
+        let file = format!("{format}:-");
+        let answer = place
+            .play(&once, &["--no-store", "-r", "4", "--metrics", "malloc.bytes", "--export", &file, "true"]);
+        assert!(answer.stdout.contains("| ≈"), "{}", answer.exchange());
+    }
 }
