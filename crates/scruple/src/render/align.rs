@@ -102,7 +102,7 @@ pub(crate) const UNITS: [&str; 19] = [
 ];
 
 /// Breaks a line at spaces, so that no piece is wider than the terminal unless a single word is. A number and its unit
-/// are one word, and so are a sign of multiplication and the factor after it.
+/// are one word, and so are a sign of multiplication and the factor after it. All pieces are indented as the line is.
 pub(crate) fn wrap(text: &str, columns: usize) -> String {
     let mut words: Vec<String> = Vec::new();
     let is_command = |quoted: &str| quoted.starts_with(|first: char| first.is_ascii_lowercase());
@@ -126,11 +126,13 @@ pub(crate) fn wrap(text: &str, columns: usize) -> String {
         }
         left -= word.matches('`').count();
     }
+    let indent = &text[..text.len() - text.trim_start_matches(' ').len()];
     let mut lines: Vec<String> = Vec::new();
     for word in words {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= columns => line.extend([" ", word.as_str()]),
-            _ => lines.push(word),
+            Some(_) => lines.push(format!("{indent}{word}")),
+            None => lines.push(word),
         }
     }
     lines.join("\n")
@@ -175,6 +177,7 @@ mod tests {
     fn a_number_and_its_unit_stand_on_one_line() {
         assert_eq!(wrap("it is 4.97 × to 5.63 ×, 10 blocks", 20), "it is 4.97 × to\n5.63 ×, 10 blocks");
         assert_eq!(wrap("takes 12 ms", 8), "takes\n12 ms");
+        assert_eq!(wrap("  net of that, it takes 12 ms", 16), "  net of that,\n  it takes 12 ms");
         assert_eq!(wrap("all of s and B", 6), "all of\ns and\nB");
         assert_eq!(wrap("60 times, × 5.9", 11), "60 times,\n× 5.9");
     }

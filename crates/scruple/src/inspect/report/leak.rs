@@ -213,11 +213,8 @@ pub fn text(leak: &Leak, width: usize) -> String {
         Tone::Better => GOOD,
         _ => OPEN,
     };
-    let _ = writeln!(
-        out,
-        "\n{style}{word}{style:#}: {}",
-        wrap(&sentence, width.saturating_sub(word.width() + 2))
-    );
+    let lines = wrap(&format!("{word}: {sentence}"), width);
+    let _ = writeln!(out, "\n{}", lines.replacen(word, &format!("{style}{word}{style:#}"), 1));
     let mut remarks = remarks(&leak.judgement, leak.metric, leak.other_memory.resident_unread.as_deref());
     remarks.extend(leak.left_out.as_ref().map(not_made));
     out.extend(remarks.iter().map(|text| remark(text, width)));
