@@ -41,7 +41,7 @@ const OPTIONS: [(&str, &str, &str); 22] = [
 
 /// Words that users expect, since another verb or another tool has them: the command, the word, and the option. Words
 /// without a command stand for commands.
-const EXPECTED: [(&str, &str, &str); 33] = [
+const EXPECTED: [(&str, &str, &str); 36] = [
     ("", "diff", "compare"),
     ("", "gate", "check"),
     ("", "version", "--version"),
@@ -49,6 +49,9 @@ const EXPECTED: [(&str, &str, &str); 33] = [
     ("run", "--repeat", "--runs"),
     ("run", "--threshold", "--margin"),
     ("run", "--timeout", "--time-limit"),
+    ("run", "--save-baseline", "--label"),
+    ("run", "--benchmark-json", "--export"),
+    ("run", "--csv", "--export"),
     ("bench", "--timeout", "--time-limit"),
     ("bench", "--save-baseline", "--label"),
     ("bench", "--count", "--processes"),

@@ -25,6 +25,8 @@ fn words_of_other_verbs_and_tools_lead_to_the_option_of_this_one() {
         ("load", "--check", "--expect"),
         ("load", "-k", "--trust"),
         ("bench", "--save-baseline", "--label"),
+        ("run", "--save-baseline", "--label"),
+        ("run", "--csv", "--export"),
     ] {
         let answer = place.run([verb, word, "main"]);
         assert_eq!(answer.code, 2);
