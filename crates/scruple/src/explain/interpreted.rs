@@ -134,7 +134,7 @@ fn not_counted(language: Language, name: &str) -> String {
     match language {
         Language::Python => format!(
             "‘{name}’ did not import the module that counts, for which Python 3.7 or later, in a build with the global lock, \
-             has to read PYTHONPATH and import `site` (without -E, -I and -S)"
+             has to read PYTHONPATH (which the command must extend, not set anew) and import `site` (without -E, -I and -S)"
         ),
         Language::JavaScript => format!(
             "‘{name}’ wrote no coverage of V8, which Node 12 or later does when it ends by itself, not by a signal, and \
