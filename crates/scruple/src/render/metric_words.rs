@@ -2,7 +2,7 @@
 
 use scruple_core::evidence::Evidence;
 use scruple_core::metric::{Better, Metric, metric};
-use scruple_core::unit::{Unit, change, change_between, exact, share};
+use scruple_core::unit::{Unit, change, change_between, exact, relative_spread};
 use scruple_core::verdict::{Comparison, Direction, Verdict};
 use std::borrow::Cow;
 
@@ -31,10 +31,10 @@ pub fn verdict_words(key: &str, comparison: &Comparison) -> Cow<'static, str> {
     };
     let word = match (comparison.verdict, comparison.direction) {
         (Verdict::Same, _) if resolution > 0.0 => {
-            return format!("same within {}", share(comparison.margin)).into();
+            return format!("same within {}", relative_spread(comparison.margin)).into();
         }
         (Verdict::CantTell, _) if resolution > 0.0 && certain => {
-            return format!("can’t tell within {}", share(comparison.margin)).into();
+            return format!("can’t tell within {}", relative_spread(comparison.margin)).into();
         }
         (Verdict::Same, _) => "same",
         (Verdict::CantTell, _) => "can’t tell",

@@ -28,7 +28,7 @@ use scruple_core::sample::Sample;
 use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_core::unit::share;
+use scruple_core::unit::relative_spread;
 use std::collections::HashMap;
 
 /// A run and its conclusions.
@@ -206,13 +206,15 @@ impl<'a> Report<'a> {
     /// Says why the margins of times of two runs are wider than that of the terms.
     fn wider_margins(&self) -> Option<String> {
         let margin = |key: &String| {
-            let judged = self.judged.iter().filter(|judged| judged.metric == *key);
+            let compared = |one: &&Judged| one.metric == *key && one.comparison.interval().is_some();
+            let judged = self.judged.iter().filter(compared);
             judged.map(|judged| judged.comparison.margin).fold(self.run.terms.margin, f64::max)
         };
         let times = self.shown.iter().filter(|key| key.starts_with("time."));
         let wider = times.filter(|key| margin(key) > self.run.terms.margin);
-        let wider: Vec<String> =
-            wider.map(|key| format!("{} {}", metric_of(self.run, key).title, share(margin(key)))).collect();
+        let wider: Vec<String> = wider
+            .map(|key| format!("{} {}", metric_of(self.run, key).title, relative_spread(margin(key))))
+            .collect();
         let causes = match self.of_cases() {
             true => "The core’s clock, or other work on the core,",
             false => "The time of the empty program, or the waiting for a core,",

@@ -9,7 +9,7 @@ use scruple_core::metric::metric;
 use scruple_core::stats::nodes::CLASS;
 use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
-use scruple_core::unit::{Unit, change_bounds, quantity, share};
+use scruple_core::unit::{Unit, change_bounds, quantity, relative_spread, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
 
 /// Writes one sentence for each arm that was compared.
@@ -211,7 +211,7 @@ fn unknown(report: &Report<'_>, judged: &Judged, what: &str) -> String {
 
 /// Says why a margin is too wide for a verdict.
 fn wide_margin(report: &Report<'_>, margin: f64) -> String {
-    let margin = share(margin);
+    let margin = relative_spread(margin);
     match () {
         () if report.side_by_side => format!("identical programs differed by {margin} here"),
         () if report.of_cases() => format!(
@@ -246,7 +246,7 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
         Verdict::Different if wall.direction == cpu.direction => {
             format!("; wall time agrees, but is less precise{waited}")
         }
-        _ if !waited.is_empty() => format!("; wall time says less{waited}"),
+        _ if !waited.is_empty() => format!("; wall time is less certain{waited}"),
         _ if wall.half_width() > cpu.half_width() => "; wall time is less precise".to_owned(),
         _ => String::new(),
     }

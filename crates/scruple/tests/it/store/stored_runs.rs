@@ -186,6 +186,22 @@ fn what_widens_the_margin_of_two_runs_is_said() {
     assert!(answer.unwrapped().contains(said), "{}", answer.exchange());
 }
 
+/// Where the machine drifted in a short run, nothing is known of how much it may have changed figures.
+#[test]
+fn a_margin_of_which_nothing_is_known_is_no_number() {
+    let place = Place::new();
+    for (label, seed, slow) in [("before", 1, 0), ("after", 2, 4)] {
+        let drifting = move |launch: usize| if launch < slow { 3.0e6 } else { 1.0e5 + 1.0e3 * launch as f64 };
+        let tare = arm(0.02, seed).with("timing", "time.wall", drifting);
+        let words = ["-n", "sort", "-r", "20", "--seed", &seed.to_string(), "--label", label, "true"];
+        place.play(&[("sort", arm(1.0, seed)), ("(empty program)", tare)], &words);
+    }
+    let answer = place.run(["compare", "before", "after", "--metrics", "time.wall"]);
+    let said = answer.unwrapped();
+    assert!(said.contains("Wider margins: wall > 1000 %."), "{}", answer.exchange());
+    assert!(said.contains("may account for a difference of > 1000 %"), "{}", answer.exchange());
+}
+
 #[test]
 fn arms_that_only_one_of_the_runs_has_are_named_and_not_compared() {
     let place = Place::new();
