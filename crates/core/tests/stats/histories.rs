@@ -443,6 +443,18 @@ fn one_build_of_each_of_two_versions_does_not_tell_what_builds_cost() {
     assert!(!break_even.build_surely && break_even.run_surely && break_even.runs.is_none());
 }
 
+/// A version whose artefacts are those of another one was built itself.
+#[test]
+fn the_build_of_the_last_version_is_its_own() {
+    let mut history = cpu(&[1.0, 0.9, 0.0], 12, 0.01, 16);
+    same(&mut history, 2, 1);
+    for (version, seconds) in [(0, 20.0), (1, 10.0), (2, 40.0)] {
+        read(&mut history, "parse", "build.time", version, &[seconds * 1e9], &[0]);
+    }
+    let break_even = &find_changes(&history).break_even[0];
+    assert_eq!((break_even.to, break_even.build), (2, 20e9));
+}
+
 #[test]
 fn on_a_busy_machine_wall_time_does_not_tell_what_a_run_costs() {
     let mut history = rebuilt(1.0, [10.0, 40.0], 8, 19);

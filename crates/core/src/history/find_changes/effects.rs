@@ -230,7 +230,10 @@ pub(super) fn break_even(
                 let here = |level: &&(usize, usize, f64)| (level.0..=level.1).contains(&version);
                 one.levels.iter().find(here).map(|level| level.2)
             };
-            builds.and_then(level).or_else(|| build(history, root(version)))
+            let own = |one: &Series| {
+                one.points.iter().find(|point| point.version == version).map(|point| point.value)
+            };
+            builds.and_then(level).or(builds.and_then(own)).or_else(|| build(history, root(version)))
         };
         let costs = |version: usize| {
             let point = time.points.iter().find(|point| point.version == version)?;
