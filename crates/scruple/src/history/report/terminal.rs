@@ -27,8 +27,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
         out.push_str(&remark(&format!("{state}: these are the readings taken so far"), width));
     }
     if page.shown.is_empty() {
-        let _ =
-            writeln!(out, "\n{}", wrap("No version was weighed, so nothing is known about costs.", width));
+        let _ = writeln!(out, "\n{}", wrap(words::nothing_shown(page), width));
     }
     courses(page, width, &mut out);
     changes(page, width, &mut out);
