@@ -48,16 +48,13 @@ fn a_heap_that_grows_with_the_work_is_a_leak() {
     ");
 }
 
-/// The word before the sentence narrows its first line only.
 #[test]
 fn a_sentence_uses_the_whole_width_of_the_terminal() {
     let place = Place::new();
     leaks(&place, &heap_of(|n| 50_000 + 40 * n), &[]);
-    let words =
-        ["inspect", "leak", "--scripted", "leak.json", "--sizes", "1000,2000,4000,8k", "--", "./prog", "{n}"];
+    let words = "inspect leak --scripted leak.json --sizes 1k,2k,4k,8k -- ./prog {n}".split(' ');
     let answer = place.finish(place.command(words).env("COLUMNS", "80"));
-    let lines = "That is a leak, unless\nthe program is meant to hold all of its work at once.";
-    assert!(answer.stdout.contains(lines), "{}", answer.exchange());
+    assert!(answer.stdout.contains("That is a leak, unless\nthe program"), "{}", answer.exchange());
 }
 
 #[test]

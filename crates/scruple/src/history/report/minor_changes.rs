@@ -42,3 +42,13 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
 
 /// The largest number of small changes that are named.
 const MINOR: usize = 8;
+
+/// Says why a report shows no course of a metric.
+pub(crate) fn nothing_shown(page: &HistoryReport<'_>) -> &'static str {
+    match page.judgement.series.is_empty() {
+        true => "No version was weighed, so nothing is known about costs.",
+        false => {
+            "The metrics of --metrics were not read at any version; `scruple history report --metrics all` shows those that were."
+        }
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) fn of(page: &HistoryReport<'_>) -> model::Page {
 /// Writes a sentence with the number of changes, and the most important one with the commit that caused it.
 fn verdict(page: &HistoryReport<'_>) -> Vec<Span> {
     if page.shown.is_empty() {
-        return vec![Span::plain(words::nothing_shown(page))];
+        return vec![Span::plain(minor_changes::nothing_shown(page))];
     }
     let shown = page.shown_events();
     let Some(first) = shown.first() else { return vec![Span::plain(minor_changes::no_change(page))] };

@@ -27,7 +27,7 @@ pub(crate) fn text(page: &HistoryReport<'_>, width: usize) -> String {
         out.push_str(&remark(&format!("{state}: these are the readings taken so far"), width));
     }
     if page.shown.is_empty() {
-        let _ = writeln!(out, "\n{}", wrap(words::nothing_shown(page), width));
+        let _ = writeln!(out, "\n{}", wrap(minor_changes::nothing_shown(page), width));
     }
     courses(page, width, &mut out);
     changes(page, width, &mut out);

@@ -230,8 +230,7 @@ fn metrics_can_be_chosen() {
     let text = bare_text(&page.terminal(80));
     assert!(text.contains("allocated") && !text.contains("wall  "), "{text}");
     assert_eq!(chart::all(&page, FORMS[0]).len(), 2);
-    let none = page.showing(&["request.cpu".to_owned()]);
-    let text = bare_text(&none.terminal(80));
+    let text = bare_text(&page.showing(&["request.cpu".to_owned()]).terminal(80));
     assert!(text.contains("were not read at any version") && !text.contains("No version"), "{text}");
 }
 

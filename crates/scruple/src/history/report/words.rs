@@ -250,16 +250,6 @@ pub(crate) fn series(series: &Series) -> String {
     format!("{} {}", plain(&series.subject), plain(&title(&series.metric)))
 }
 
-/// Says why a report shows no course of a metric.
-pub(crate) fn nothing_shown(page: &HistoryReport<'_>) -> &'static str {
-    match page.judgement.series.is_empty() {
-        true => "No version was weighed, so nothing is known about costs.",
-        false => {
-            "The metrics of --metrics were not read at any version; `scruple history report --metrics all` shows those that were."
-        }
-    }
-}
-
 /// Says in a sentence whether a change of the build's cost pays off.
 pub(crate) fn break_even(page: &HistoryReport<'_>, one: &BreakEven) -> String {
     pays_off(one, &short(page, one.from), &short(page, one.to))
