@@ -199,7 +199,7 @@ fn totals_of_programs_are_those_of_dhat() {
             "/usr/bin/git",
             &["-C", concat!(env!("CARGO_MANIFEST_DIR"), "/../.."), "log", "--oneline", "-n", "20"],
         ),
-        ("/usr/bin/awk", &["BEGIN { for (i = 0; i < 300; i++) a[i] = i \"x\"; print length(a) }"]),
+        ("/usr/bin/mawk", &["BEGIN { for (i = 0; i < 300; i++) a[i] = i \"x\"; print length(a) }"]),
     ];
     for (program, arguments) in others {
         match Path::new(program).exists() {

@@ -180,7 +180,7 @@ fn real_programs_count_as_under_memcheck() {
         &["/usr/bin/sqlite3", ":memory:", query],
         &["/usr/bin/perl", "-e", "my %h; $h{$_}=[$_] for 1..3000; print scalar keys %h"],
         &["/usr/bin/perl", "-e", "$ENV{A} = 1; system('true'); print `echo $ENV{A}`, keys %ENV"],
-        &["/usr/bin/awk", "{n[$3]++} END{for(k in n) print k,n[k]}", text],
+        &["/usr/bin/mawk", "{n[$3]++} END{for(k in n) print k,n[k]}", text],
         &["/usr/bin/jq", "-n", "[range(3000)|{a:.}]|length"],
         &["/bin/sed", "s/line/row/g", text],
         &["/bin/tar", "cf", "-", text],
@@ -255,9 +255,9 @@ fn the_requested_peak_is_that_of_dhat() {
     if Path::new("/usr/bin/git").exists() {
         commands.push(vec!["/usr/bin/git", "-C", repository, "log", "--oneline", "-n", "50"]);
     }
-    if Path::new("/usr/bin/awk").exists() {
+    if Path::new("/usr/bin/mawk").exists() {
         commands.push(vec![
-            "/usr/bin/awk",
+            "/usr/bin/mawk",
             "BEGIN { for (i = 0; i < 3000; i++) a[i] = i \"x\"; print length(a) }",
         ]);
     }
