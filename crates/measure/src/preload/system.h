@@ -67,6 +67,17 @@ static inline void *system_take(size_t size) {
     long at = call6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at < 0 && at > -4096 ? NULL : (void *)at;
 }
+/* The first bytes of a file, fewer than `most`, and a null after them; NULL if it cannot be read. Their number is written to
+ * `size`. `system_unmap(text, most)` gives them back. */
+static inline char *system_take_text(const char *path, size_t most, size_t *size) {
+    int file = system_open(path, O_RDONLY);
+    char *text = file < 0 ? NULL : system_take(most);
+    long got;
+    *size = 0;
+    while (text && (got = system_read(file, text + *size, most - 1 - *size)) > 0) *size += (size_t)got;
+    if (file >= 0) system_close(file);
+    return text;
+}
 static inline int system_readable(const char *path) {
     return call6(SYS_faccessat, AT_FDCWD, (long)path, 4 /* R_OK */, 0, 0, 0) == 0;
 }

@@ -118,11 +118,10 @@ static int reports(const char *options) {
 
 static int command_line_reports(void) {
     enum { MOST = 65536 };
-    char *words = system_take(MOST);
-    int file = words ? system_open("/proc/self/cmdline", O_RDONLY) : -1, inside = 0, found = 0;
-    long n = file < 0 ? 0 : system_read(file, words, MOST - 1);
-    if (file >= 0) system_close(file);
-    for (long i = 0; i < n && !found; i += (long)length(words + i) + 1) {
+    size_t size;
+    char *words = system_take_text("/proc/self/cmdline", MOST, &size);
+    int inside = 0, found = 0;
+    for (size_t i = 0; i < size && !found; i += length(words + i) + 1) {
         if (same(words + i, "+RTS")) inside = 1;
         else if (same(words + i, "-RTS")) inside = 0;
         else found = inside && reports(words + i);

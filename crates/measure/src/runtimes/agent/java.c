@@ -161,27 +161,17 @@ static void keep_beans(table jni) {
 
 /* Keeps the virtual machine's counters, which are in a mapped file that it removes at its end. */
 static void keep_counters(void) {
-    enum { MAPS = 65536, COUNTERS = 262144 };
-    char path[128], *maps = system_take(MAPS + COUNTERS), *copy = maps + MAPS;
-    if (!maps) return;
-    int file = system_open("/proc/self/maps", O_RDONLY);
-    long n = 0, got;
-    while (file >= 0 && n < MAPS - 1 && (got = system_read(file, maps + n, MAPS - 1 - (size_t)n)) > 0)
-        n += got;
-    if (file >= 0) system_close(file);
-    maps[n > 0 ? n : 0] = 0;
-    const char *name = find(maps, "/hsperfdata_");
-    if (!name) return;
-    const char *from = name;
-    while (from > maps && from[-1] != ' ') from--;
-    size_t size = 0;
-    while (from[size] && from[size] != '\n' && size + 1 < sizeof path) path[size] = from[size], size++;
-    path[size] = 0;
-    file = system_open(path, O_RDONLY);
-    if (file < 0) return;
-    got = system_read(file, copy, COUNTERS);
-    system_close(file);
-    if (got > 0) append(JVM, "counters\n", 9), append(JVM, copy, (size_t)got);
+    enum { MAPS = 65536, COUNTERS = 262145 };
+    char path[128] = "", *maps, *counters;
+    size_t size;
+    if (!(maps = system_take_text("/proc/self/maps", MAPS, &size))) return;
+    const char *name = find(maps, "/hsperfdata_"), *from = name;
+    while (name && from > maps && from[-1] != ' ') from--;
+    for (size_t i = 0; name && from[i] && from[i] != '\n' && i + 1 < sizeof path; i++) path[i] = from[i], path[i + 1] = 0;
+    system_unmap(maps, MAPS);
+    if (!name || !(counters = system_take_text(path, COUNTERS, &size))) return;
+    if (size > 0) append(JVM, "counters\n", 9), append(JVM, counters, size);
+    system_unmap(counters, COUNTERS);
 }
 
 static void death(void *jvmti, table jni) {

@@ -7,12 +7,11 @@
 int node_is_restricted(const char *user) {
     enum { MOST = 16384 };
     if (user && (find(user, "--permission") || find(user, "--experimental-permission"))) return 1;
-    char *words = system_take(MOST);
-    int file = words ? system_open("/proc/self/cmdline", O_RDONLY) : -1, found = 0;
-    long n = file < 0 ? 0 : system_read(file, words, MOST - 1);
-    if (file >= 0) system_close(file);
-    for (long i = 0; i < n; i += (long)length(words + i) + 1)
-        found |= begins(words + i, "--permission") || begins(words + i, "--experimental-permission");
+    size_t size;
+    char *words = system_take_text("/proc/self/cmdline", MOST, &size);
+    int found = 0;
+    for (size_t i = 0; i < size && !found; i += length(words + i) + 1)
+        found = begins(words + i, "--permission") || begins(words + i, "--experimental-permission");
     if (words) system_unmap(words, MOST);
     return found;
 }
