@@ -116,9 +116,12 @@ impl<'a> Ruler<'a> {
     pub(crate) fn ticks_beside(&self, widths: (f64, f64)) -> Vec<Tick> {
         let (wide, narrow) = widths;
         let (mut ticks, mut rest): (Vec<Tick>, Vec<Tick>) = (Vec::new(), Vec::new());
-        for tick in self.candidates() {
-            match !tick.minor && tick.is_apart_from(&ticks, narrow) {
-                true => ticks.push(tick),
+        let all = self.candidates();
+        // Of round values, narrow screens show all, or those that were chosen for them.
+        let shows_all = (1..all.len()).all(|place| all[place].is_apart_from(&all[..place], narrow));
+        for tick in all {
+            match (shows_all || !tick.minor) && tick.is_apart_from(&ticks, narrow) {
+                true => ticks.push(Tick { minor: false, ..tick }),
                 false => rest.push(Tick { minor: true, ..tick }),
             }
         }
