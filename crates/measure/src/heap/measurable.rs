@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::program::Program;
@@ -108,8 +109,8 @@ fn on_path(name: &[u8]) -> Option<PathBuf> {
 
 fn elf_measurable(path: &Path) -> Result<(), Unmeasurable> {
     let unreadable = |source| Unmeasurable::Unreadable { path: path.into(), source };
-    let file = ReadCache::new(File::open(path).map_err(unreadable)?);
-    let data = &file;
+    let file = File::open(path).map_err(unreadable)?;
+    let data = &ReadCache::new(&file);
     let Ok(start) = data.read_bytes_at(0, 20) else { return Err(Unmeasurable::NotElf(path.into())) };
     if !start.starts_with(&elf::ELFMAG) {
         return Err(Unmeasurable::NotElf(path.into()));
@@ -120,7 +121,7 @@ fn elf_measurable(path: &Path) -> Result<(), Unmeasurable> {
     if (Program { path: path.into() }).changes_user() {
         return Err(Unmeasurable::Privileged(path.into()));
     }
-    look_inside(path, data).unwrap_or_else(|_| Err(Unmeasurable::NotElf(path.into())))
+    look_inside(path, &file, data).unwrap_or_else(|_| Err(Unmeasurable::NotElf(path.into())))
 }
 
 const CLASS_64: u8 = elf::ELFCLASS64.0;
@@ -131,6 +132,7 @@ const MACHINE: u16 = elf::EM_X86_64.0;
 
 fn look_inside<R: ReadCacheOps>(
     path: &Path,
+    file: &File,
     data: &ReadCache<R>,
 ) -> object::Result<Result<(), Unmeasurable>> {
     let header = elf::FileHeader64::<Endianness>::parse(data)?;
@@ -156,8 +158,8 @@ fn look_inside<R: ReadCacheOps>(
         let symbols = sections.symbols(endian, data, kind)?;
         // Reading each name by itself would take two system calls, and large programs have a hundred thousand names.
         let strings = sections.section(symbols.string_section());
-        let strings = strings.and_then(|strings| strings.data(endian, data)).unwrap_or_default();
-        let strings = StringTable::new(strings, 0, strings.len() as u64);
+        let strings = strings.map(|strings| contents(file, strings.file_range(endian))).unwrap_or_default();
+        let strings = StringTable::new(&*strings, 0, strings.len() as u64);
         for symbol in symbols.iter() {
             let name = strings.get(symbol.st_name(endian)).unwrap_or_default();
             let text = || String::from_utf8_lossy(name).into_owned();
@@ -174,15 +176,23 @@ fn look_inside<R: ReadCacheOps>(
         }
     }
     if stripped && let Some((_, section)) = sections.section_by_name(endian, b".rodata") {
-        let constants = section.data(endian, data)?;
+        let constants = contents(file, section.file_range(endian));
         if let Some(text) =
-            MESSAGES.split('|').skip(1).find(|text| begins_a_string(constants, text.as_bytes()))
+            MESSAGES.split('|').skip(1).find(|text| begins_a_string(&constants, text.as_bytes()))
         {
             let symbol = format!("it says ‘{}’", text.trim());
             return Ok(Err(Unmeasurable::OwnAllocator { path: path.into(), symbol }));
         }
     }
     Ok(Ok(()))
+}
+
+/// The bytes of the file from an offset on, in a size. Empty if the file ends before.
+fn contents(file: &File, range: Option<(u64, u64)>) -> Vec<u8> {
+    let (offset, size) = range.unwrap_or_default();
+    let rest = file.metadata().map_or(0, |file| file.len().saturating_sub(offset));
+    let mut bytes = vec![0; size.min(rest) as usize];
+    file.read_exact_at(&mut bytes, offset).map(|()| bytes).unwrap_or_default()
 }
 
 /// Symbols that an allocator linked into a program defines: `malloc` itself, or its own names.
