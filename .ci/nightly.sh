@@ -13,6 +13,9 @@ step() {
 has() { command -v "$1" >/dev/null 2>&1 || { echo "skipped: $1 is not there" | tee -a "$log"; return 1; }; }
 
 step python3 tests/planted/run.py
+# The checks of conformance must notice each field of the protocol that is left out.
+step cc -std=c99 -O2 -pthread sdk/c/tests/conformance.c -o "$built/conformance"
+step python3 sdk/conformance/left_out.py "$built/conformance"
 step cargo test --release --package scruple-core --test stats -- --ignored --nocapture
 # Parsers of foreign text: many more damaged inputs than in every push, and other ones each day.
 SCRUPLE_FUZZ_TRIES=20000 SCRUPLE_FUZZ_SEED=$(date +%Y%m%d)

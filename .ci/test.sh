@@ -28,11 +28,11 @@ mkdir -p "$pythons"
 # shellcheck disable=SC2016 # The variables belong to the shell that cargo starts.
 start='unset LD_LIBRARY_PATH; exec "$0" "$@"'
 
-# The tests of all crates. Clippy's driver compiles the crates where it is installed, as `cargo clippy` would, but builds
-# them at the same time: a lint then ends the build. Rust may have been installed without it.
+# The tests of all crates. Clippy's driver compiles the crates where it is installed, so that a lint ends the build. Rust may
+# have been installed without it.
 lints=
 if clippy-driver --version >/dev/null 2>&1; then
-    lints='--config build.rustc-workspace-wrapper="clippy-driver"'
+    lints='--config build.rustc-workspace-wrapper=".ci/rustc.sh"'
 fi
 cargo_test() {
     # shellcheck disable=SC2086 # Two words, or none.

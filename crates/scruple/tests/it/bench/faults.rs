@@ -206,7 +206,8 @@ int main(int argc, char **argv)
 }
 "#;
     place.compile("queues", source, &[&header, &format!("-I{tests}"), "-pthread"]);
-    let answer = place.run(["bench", "--no-store", "--quick", "--time-only", "--", "./queues"]);
+    let words = ["bench", "--no-store", "--processes", "1", "--blocks", "2", "--time-only", "--", "./queues"];
+    let answer = place.run(words);
     assert_eq!(answer.code, 4, "{}", answer.exchange());
     let text = |case: &str, words: &str| {
         answer.stdout.lines().any(|line| line.trim().starts_with(case) && line.contains(words))

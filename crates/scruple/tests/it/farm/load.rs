@@ -11,18 +11,23 @@ use std::process::Stdio;
 use std::time::Duration;
 
 /// So many that the processor time of a window is known.
-pub const REQUESTS: u64 = 10_000;
+const REQUESTS: &str = "10000";
 
-/// So many that they take longer than a question to the process beside the servers.
-const LONG: u64 = 30_000;
+/// How many milliseconds a server pauses after each hundred requests, so that a load takes longer than a question to the
+/// process beside the servers.
+const PAUSE: &str = "20";
 
 /// The words of a load of one server, which comes up wherever the command line is done.
-pub fn words(place: &Place, requests: u64) -> Vec<String> {
+pub fn words(place: &Place) -> Vec<String> {
+    words_with_pauses(place, "0")
+}
+
+fn words_with_pauses(place: &Place, pause: &str) -> Vec<String> {
     place.compile("server", SERVER, &[]);
-    let (port, requests) = (free_port(), requests.to_string());
+    let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
-    let words = ["load", &url, "--json", "--seed", "7", "-c", "1", "-n", &requests, "-d", "3s", "-i"];
-    let behind = ["--name", "hello", "--", "./server", &port, "10000", "0", "0"];
+    let words = ["load", &url, "--json", "--seed", "7", "-c", "1", "-n", REQUESTS, "-d", "3s", "-i"];
+    let behind = ["--name", "hello", "--", "./server", &port, "10000", "0", pause];
     words.iter().chain(&behind).map(|word| (*word).to_owned()).collect()
 }
 
@@ -45,7 +50,7 @@ pub fn check(document: &Value, nodes: &[&str]) {
 #[test]
 fn nodes_load_servers_of_their_own_and_their_loads_are_one_run() {
     let place = Place::new();
-    let words = words(&place, REQUESTS);
+    let words = words(&place);
     // A program that does nothing leaves the units to the test.
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nnodes = 4\nprogram = \"/bin/true\"\n");
     let answer = place.run(&words);
@@ -73,10 +78,9 @@ fn beside(place: &Place) -> Option<String> {
 fn servers_on_another_node_are_started_and_read_there_also_where_the_process_beside_them_is_killed() {
     let place = Place::new();
     place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
-    let few = words(&place, LONG);
+    let few = words_with_pauses(&place, PAUSE);
     // Without a number of requests the load lasts as long as was asked for.
-    let long: Vec<String> =
-        few.iter().filter(|word| **word != "-n" && **word != LONG.to_string()).cloned().collect();
+    let long: Vec<String> = few.iter().filter(|word| **word != "-n" && **word != REQUESTS).cloned().collect();
     for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
         let output = place.create("output");
         let child =
@@ -98,7 +102,7 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
 fn a_process_beside_servers_that_waits_for_its_node_ends_when_the_one_that_loads_has_ended() {
     let place = Place::new();
     place.write("scruple.toml", "[farm]\nkind = \"here\"\nprogram = \"/bin/true\"\n");
-    assert_eq!(place.run(words(&place, REQUESTS)).code, 2, "units are written and not done");
+    assert_eq!(place.run(words(&place)).code, 2, "units are written and not done");
     let folder = folder(&place);
     let unit =
         std::fs::read_dir(folder.join("units")).expect("units").flatten().next().expect("a unit").path();
@@ -123,7 +127,7 @@ fn a_process_beside_servers_that_waits_for_its_node_ends_when_the_one_that_loads
 fn slurm_puts_the_servers_of_a_load_on_another_node_than_their_clients() {
     let Some(cluster) = or_skip(Cluster::start()) else { return };
     let place = Place::new();
-    let words = words(&place, REQUESTS);
+    let words = words(&place);
     // Nodes of one machine cannot have servers at the same port at the same time.
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\nnodes = 2\n");
     let answer = place.finish(cluster.configure(&mut place.command(&words)));

@@ -174,7 +174,7 @@ fn hosts_that_ssh_reaches_run_commands_and_cases_and_their_readings_are_one_run(
 fn over_ssh_one_host_has_the_servers_of_a_load_and_another_one_loads_them() {
     let Some(hosts) = or_skip(Hosts::start()) else { return };
     let place = Place::new();
-    let words = load::words(&place, load::REQUESTS);
+    let words = load::words(&place);
     hosts.configure(&place, "");
     let answer = place.run(&words);
     assert_eq!(answer.code, 0, "{}", answer.exchange());
