@@ -134,7 +134,7 @@ impl ResponseReader {
     /// What the end of the stream means at this point.
     pub(crate) fn end(&mut self) -> AtEnd {
         match self.state {
-            ResponseState::Head if self.pending.is_empty() => AtEnd::Nothing,
+            ResponseState::Head if !self.has_begun() => AtEnd::Nothing,
             ResponseState::UntilEnd => AtEnd::Complete(self.finish()),
             _ => AtEnd::Half,
         }
@@ -143,12 +143,17 @@ impl ResponseReader {
     /// What an answer that has begun lacks, as a clause.
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         match self.state {
-            ResponseState::Head if self.pending.is_empty() => None,
+            ResponseState::Head if !self.has_begun() => None,
             ResponseState::UntilEnd => Some(
                 "the answer has no length and no chunks, so it ends with the connection, which stayed open",
             ),
             _ => Some("the answer had begun"),
         }
+    }
+
+    /// Whether a part of a head, or an interim response, has arrived.
+    fn has_begun(&self) -> bool {
+        !self.pending.is_empty() || self.head.status > 0
     }
 
     /// Discards a partial response.
@@ -211,6 +216,7 @@ impl ResponseReader {
                 return Err(Garbage("it switches to another protocol"));
             }
             // This was an interim response; the final one follows.
+            self.head.status = parsed.status;
             return self.feed_head(&bytes[used..], expect).map(|(more, done)| (used + more, done));
         }
         self.head = Head { status: parsed.status, body: 0, keep_alive: parsed.keep_alive };

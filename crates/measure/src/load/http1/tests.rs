@@ -96,6 +96,12 @@ fn some_responses_have_no_content_whatever_they_say() {
 fn interim_responses_are_passed_over() {
     let text = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     assert_eq!(plain(text), Ok((Head { status: 200, body: 1, keep_alive: true }, text.len())));
+    let mut reader = ResponseReader::default();
+    let fed = reader.feed(b"HTTP/1.1 100 Continue\r\n\r\n", Expect::default());
+    assert_eq!((fed, reader.end()), (Ok((25, None)), AtEnd::Half));
+    assert_eq!(reader.lacks(), Some("the answer had begun"));
+    reader.reset();
+    assert_eq!(reader.end(), AtEnd::Nothing);
 }
 
 #[test]
