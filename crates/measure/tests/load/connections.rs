@@ -189,22 +189,35 @@ fn connections_are_added_when_all_are_busy() {
 
 #[test]
 fn checks_read_content_without_its_coding() {
-    let mut packed = Vec::new();
-    let mut packer = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
-    packer.write_all(b"Hello, world").expect("memory");
-    packer.finish().expect("memory");
-    let answer = |coding: &str| {
+    let pack = |mut packer: Box<dyn Read>| {
+        let mut packed = Vec::new();
+        packer.read_to_end(&mut packed).expect("memory");
+        packed
+    };
+    let (text, level): (&[u8], _) = (b"Hello, world", flate2::Compression::fast());
+    let answer = |coding: &str, packed: &[u8]| {
         let length = packed.len();
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
-        servers::answers([head.as_bytes(), &packed].concat().leak())
+        servers::answers([head.as_bytes(), packed].concat().leak())
     };
     let mut plan = small();
     plan.requests[0].check.contains = Some("world".to_owned());
-    plan.requests[0].check.max_bytes = Some(packed.len() as u64);
-    let result = load(&target(answer("GZip")), &plan).expect("a run");
-    assert_eq!((result.counts.answered, result.counts.bytes), (100, 100 * packed.len() as u64));
-    let failures = load(&target(answer("br")), &plan).expect("a run").counts.failures;
+    for (coding, packed) in [
+        ("GZip", pack(Box::new(flate2::read::GzEncoder::new(text, level)))),
+        ("deflate", pack(Box::new(flate2::read::ZlibEncoder::new(text, level)))),
+        // As browsers do, Scruple also accepts it without the header of zlib.
+        ("deflate", pack(Box::new(flate2::read::DeflateEncoder::new(text, level)))),
+    ] {
+        plan.requests[0].check.max_bytes = Some(packed.len() as u64);
+        let result = load(&target(answer(coding, &packed)), &plan).expect("a run");
+        assert_eq!(
+            (result.counts.answered, result.counts.bytes),
+            (100, 100 * packed.len() as u64),
+            "{coding}"
+        );
+    }
+    let failures = load(&target(answer("br", b"?")), &plan).expect("a run").counts.failures;
     let why = failures.describe(Failure::CheckFailed);
     assert!(why.ends_with("expected ‘world’ in the content, got content in the coding ‘br’"), "{why}");
 }

@@ -2,7 +2,7 @@
 
 use super::super::http1::{self, KEPT};
 use super::super::http2::Fields;
-use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use std::io::Read;
 
 /// The head of an answer.
@@ -58,10 +58,12 @@ impl KeptAnswer<'_> {
     pub(crate) fn decoded(&self) -> Option<Vec<u8>> {
         let (coding, _) = self.coding().filter(|(_, known)| *known)?;
         let mut plain = Vec::new();
-        let end = if coding.eq_ignore_ascii_case(b"deflate") {
-            ZlibDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain)
-        } else {
-            MultiGzDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain)
+        // Several servers send `deflate` without the header of zlib, which a checksum of two bytes makes certain.
+        let zlib = matches!(*self.body, [a, b, ..] if a & 15 == 8 && u16::from_be_bytes([a, b]) % 31 == 0);
+        let end = match coding.eq_ignore_ascii_case(b"deflate") {
+            true if zlib => ZlibDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain),
+            true => DeflateDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain),
+            false => MultiGzDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain),
         };
         // Of content that was not kept whole, the end is missing.
         (end.is_ok() || !plain.is_empty()).then_some(plain)
