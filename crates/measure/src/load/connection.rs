@@ -192,9 +192,13 @@ impl Connection {
             || self.socket.as_ref().is_some_and(socket::lacks_acknowledgement)
     }
 
-    /// What is known of a request on this connection that is given up.
-    pub(crate) fn cause_of_time_out(&self) -> Option<Failed> {
-        self.reader.lacks().map(|lacks| Failed::Cause(Failure::TimedOut, lacks.into()))
+    /// What is known of a request in flight that is given up.
+    pub(crate) fn cause_of_time_out(&self, exchange: &Exchange) -> Option<Failed> {
+        let lacks = match &self.http2 {
+            None => self.reader.lacks(),
+            Some(http2) => (http2.at_end(exchange) == Failure::HalfResponse).then_some(http1::BEGUN),
+        };
+        lacks.map(|lacks| Failed::Cause(Failure::TimedOut, lacks.into()))
     }
 
     /// Whether the socket has accepted all bytes handed to [`Connection::send`].

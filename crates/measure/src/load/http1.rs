@@ -32,6 +32,9 @@ pub(crate) enum AtEnd {
     Complete(Head),
 }
 
+/// What is known of a request that is given up in the middle of its answer.
+pub(crate) const BEGUN: &str = "the answer had begun";
+
 /// The longest head that is accepted, in bytes.
 const LONGEST_HEAD: usize = 256 * 1024;
 
@@ -147,7 +150,7 @@ impl ResponseReader {
             ResponseState::UntilEnd => Some(
                 "the answer has no length and no chunks, so it ends with the connection, which stayed open",
             ),
-            _ => Some("the answer had begun"),
+            _ => Some(BEGUN),
         }
     }
 

@@ -63,6 +63,10 @@ enum ServerAnswer {
     Hello,
     Status(u16),
     Reset,
+    /// The answer is shorter than it says, and ends as usual, with a reset, or never.
+    Short,
+    Broken,
+    Endless,
     Refuse,
     Never,
     /// The server behaves like a shop that knows who has logged in.
@@ -111,7 +115,7 @@ fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
             Poll::Pending => return,
         }
     };
-    let mut unanswered = Vec::new();
+    let (mut unanswered, mut endless) = (Vec::new(), Vec::new());
     loop {
         match connection.poll_accept(&mut context) {
             Poll::Ready(Some(Ok((request, mut respond)))) => {
@@ -125,6 +129,18 @@ fn talk(socket: impl Read + Write + Unpin, habit: Habit, count: &AtomicU64) {
                     }
                     ServerAnswer::Reset => respond.send_reset(h2::Reason::INTERNAL_ERROR),
                     ServerAnswer::Refuse => respond.send_reset(h2::Reason::REFUSED_STREAM),
+                    answer @ (ServerAnswer::Short | ServerAnswer::Broken | ServerAnswer::Endless) => {
+                        let head = http::Response::builder().header("content-length", "99");
+                        if let Ok(mut body) = respond.send_response(head.body(()).expect("valid"), false) {
+                            let whole = matches!(answer, ServerAnswer::Short);
+                            let _ = body.send_data(bytes::Bytes::from_static(b"Hello"), whole);
+                            match answer {
+                                ServerAnswer::Broken => body.send_reset(h2::Reason::INTERNAL_ERROR),
+                                ServerAnswer::Endless => endless.push(body),
+                                _ => {}
+                            }
+                        }
+                    }
                     ServerAnswer::Never => unanswered.push(respond),
                     answer => {
                         let status = if let ServerAnswer::Status(status) = answer { status } else { 200 };
@@ -197,9 +213,29 @@ fn faults_have_their_classes_here_too() {
         "{:?}",
         result.counts.failures
     );
+    for (habit, class, why) in [
+        ((|_| ServerAnswer::Short) as Habit, Failure::Garbage, "its length is not the one that it states"),
+        (|_| ServerAnswer::Broken, Failure::Reset, "INTERNAL_ERROR"),
+    ] {
+        let failures = load(&server(habit), &plan).expect("a run").counts.failures;
+        assert_eq!((failures.of(class), failures.total()), (100, 100), "{failures:?}");
+        assert!(failures.describe(class).ends_with(why), "{}", failures.describe(class));
+    }
+    let begun =
+        load(&server(|_| ServerAnswer::Endless), &Plan { max_requests: Some(8), ..hasty }).expect("a run");
+    let why = begun.counts.failures.describe(Failure::TimedOut);
+    assert!(why.ends_with("the answer had begun"), "{why}");
     let old = load(&speaking_http2(servers::answers(HELLO)), &impatient()).expect("a run");
     assert_eq!(old.counts.answered, 0);
     assert_eq!(old.counts.failures.total(), old.counts.due);
+    for (bytes, why) in
+        [(HELLO, "it is in HTTP/1, not in HTTP/2"), (NO_ID, "a frame breaks the rules of HTTP/2")]
+    {
+        let wrong = servers::serve(move |stream| goes_away(stream, bytes));
+        let failures = load(&speaking_http2(wrong), &plan).expect("a run").counts.failures;
+        let described = failures.describe(Failure::Garbage);
+        assert!(described.ends_with(why), "{described}, {failures:?}");
+    }
     plan.requests[0].check = AnswerCheck {
         contains: Some("world".into()),
         headers: [("X-Version".to_owned(), "2".to_owned())].into(),
@@ -211,6 +247,9 @@ fn faults_have_their_classes_here_too() {
 
 /// SETTINGS, and GOAWAY with stream 0 as the last one that is processed.
 const GOES: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+/// SETTINGS, and DATA of stream 0.
+const NO_ID: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// Answers the first requests of a connection with these bytes.
 fn goes_away(mut stream: TcpStream, bytes: &[u8]) {

@@ -155,6 +155,9 @@ impl Generator {
         let connection = &mut self.connections.list[index];
         let Some(http2) = &mut connection.http2 else { return };
         let received = http2.receive(bytes, &mut done);
+        if received.is_err() {
+            connection.cause = http2.fault(bytes).map(|why| Failed::Cause(Failure::Garbage, why.into()));
+        }
         let received = received.and_then(|()| connection.send_frames(index, &self.connections.poller));
         self.end_streams(index, &mut done, self.reading);
         self.memory.done = done;
@@ -196,17 +199,16 @@ impl Generator {
             self.recorder.unread += u64::from(unread);
             connection.outcomes.0 += u64::from(outcome.is_ok());
             connection.outcomes.1 += u64::from(outcome == Err(Failure::TimedOut));
-            match status {
-                0 => {
-                    let class = outcome.err().unwrap_or(Failure::Garbage);
+            match outcome {
+                Err(class) => {
                     let cause = cause.map(|cause| Failed::Cause(class, cause.into()));
-                    self.failed_with(&exchange, now, class, None, cause.as_ref());
+                    let status = (status > 0).then_some(status);
+                    self.failed_with(&exchange, now, class, status, cause.as_ref());
                 }
-                _ => {
-                    let length = outcome.unwrap_or(0);
+                Ok(length) => {
                     let answer =
                         KeptAnswer { status, length, head: AnswerHead::Http2(&kept.0), body: &kept.1 };
-                    self.answered(&exchange, read, part, answer, outcome.map(|_| ()));
+                    self.answered(&exchange, read, part, answer);
                 }
             }
         }
@@ -281,7 +283,7 @@ impl Generator {
             head: AnswerHead::Http1(&kept_head),
             body: &kept_body,
         };
-        self.answered(&exchange, read, part, answer, Ok(()));
+        self.answered(&exchange, read, part, answer);
         let connection = &mut self.connections.list[index];
         connection.reader.give_back(kept_head, kept_body);
         connection.freed = Some(now);
@@ -403,20 +405,13 @@ impl Generator {
         }
     }
 
-    /// Handles an answer: judges it, unless its outcome is already known.
-    fn answered(
-        &mut self,
-        exchange: &Exchange,
-        read: Arrival,
-        part: Option<u16>,
-        answer: KeptAnswer<'_>,
-        outcome: Result<(), Failure>,
-    ) {
+    /// Handles a whole answer: judges it.
+    fn answered(&mut self, exchange: &Exchange, read: Arrival, part: Option<u16>, answer: KeptAnswer<'_>) {
         let request = &self.plan.requests[exchange.request as usize];
         let decoded = if request.keeps() { answer.decoded() } else { None };
         let answer = KeptAnswer { body: decoded.as_deref().unwrap_or(answer.body), ..answer };
-        let wrong = outcome.is_ok().then(|| request.check.judge(&answer).err()).flatten();
-        let outcome = wrong.as_ref().map_or(outcome, |wrong| Err(wrong.class()));
+        let wrong = request.check.judge(&answer).err();
+        let outcome = wrong.as_ref().map_or(Ok(()), |wrong| Err(wrong.class()));
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {
                 match users.process_answer(exchange, answer, outcome, &self.shared.target.host) {

@@ -435,7 +435,7 @@ impl Generator {
             let connection = &self.connections.list[index];
             match (connection.link, connection.exchange) {
                 (ConnectionState::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
-                    self.connections.list[index].cause = connection.cause_of_time_out();
+                    self.connections.list[index].cause = connection.cause_of_time_out(&exchange);
                     self.fail(index, Failure::TimedOut);
                 }
                 (ConnectionState::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
@@ -460,13 +460,13 @@ impl Generator {
                 continue;
             }
             self.connections.list[index].outcomes.1 += busy.len() as u64;
-            let cause = self.connections.list[index].cause_of_time_out();
-            self.connections.close(index, now);
             self.in_flight -= busy.len();
             for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
+                let cause = self.connections.list[index].cause_of_time_out(exchange);
                 self.recorder.failed(exchange, now, Failure::TimedOut, cause.as_ref());
                 self.record_request(exchange, now, None, Err(Failure::TimedOut));
             }
+            self.connections.close(index, now);
         }
         while let Some(exchange) = self.queue.repeated.pop_front().filter(|_| ended != Ended::Interrupted) {
             self.recorder.unread += 1;

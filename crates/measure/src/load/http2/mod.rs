@@ -11,6 +11,7 @@ mod stream;
 
 use super::exchange::Exchange;
 use super::failure::Failure;
+use super::http1::BEGUN;
 use super::request::Request;
 use super::target::Target;
 use frame::Frame;
@@ -198,6 +199,14 @@ impl Http2 {
         Ok(())
     }
 
+    /// Why these bytes broke the connection, as a clause; `None` if it is not known which protocol they belong to.
+    pub(crate) fn fault(&self, bytes: &[u8]) -> Option<&'static str> {
+        match self.greeted {
+            true => Some("a frame breaks the rules of HTTP/2"),
+            false => bytes.starts_with(b"HTTP/1").then_some("it is in HTTP/1, not in HTTP/2"),
+        }
+    }
+
     /// Handles all complete frames. Returns the number of bytes that they take.
     fn frames(&mut self, bytes: &[u8], done: &mut Vec<FinishedRequest>) -> Result<usize, Failure> {
         let mut used = 0;
@@ -210,9 +219,10 @@ impl Http2 {
 
     /// Handles one frame; `None` if it violates the protocol.
     fn act_on(&mut self, frame: Frame<'_>, done: &mut Vec<FinishedRequest>) -> Option<()> {
-        if !std::mem::replace(&mut self.greeted, true) && frame.kind != frame::SETTINGS {
+        if !self.greeted && frame.kind != frame::SETTINGS {
             return None;
         }
+        self.greeted = true;
         if self.head.is_some() != (frame.kind == frame::CONTINUATION) {
             return None;
         }
@@ -407,8 +417,8 @@ impl Http2 {
         for mut stream in late {
             frame::of_number(frame::RST_STREAM, stream.id, frame::CANCEL, &mut self.outgoing);
             // The request counts as unanswered, even if a part of the answer has arrived.
-            stream.status = 0;
-            done.push(stream.failed(Failure::TimedOut));
+            let cause = (std::mem::take(&mut stream.status) > 0).then_some(BEGUN);
+            done.push(FinishedRequest { cause, ..stream.failed(Failure::TimedOut) });
         }
     }
 

@@ -142,9 +142,14 @@ impl Stream {
     /// The finished exchange. An answer that is shorter or longer than the length that it states counts as garbage.
     pub(super) fn answered(self) -> FinishedRequest {
         let contents = !self.bodiless && self.status != 304;
-        let garbled = contents && self.named_length.is_some_and(|length| length != self.length);
-        let outcome = if garbled { Err(Failure::Garbage) } else { Ok(self.length) };
-        self.done(outcome)
+        let length = self.length;
+        match contents && self.named_length.is_some_and(|stated| stated != length) {
+            true => FinishedRequest {
+                cause: Some("its length is not the one that it states"),
+                ..self.failed(Failure::Garbage)
+            },
+            false => self.done(Ok(length)),
+        }
     }
 
     fn done(self, outcome: Result<u64, Failure>) -> FinishedRequest {
