@@ -71,6 +71,7 @@ fn shop() -> Shop {
             } else {
                 match path.as_str() {
                     "/go" => moved("/landed?x=1"),
+                    "/from/here" => moved("../login/./form?next=http://here/"),
                     "/loop" => moved("/loop"),
                     "/away" => moved("http://elsewhere.example/"),
                     other => ok("", &format!("at {other}")),
@@ -176,6 +177,14 @@ fn redirects_are_followed_within_the_server_and_bounded() {
     );
     let landed = |text: &&String| text.as_str() == "GET /landed?x=1 HTTP/1.1 ";
     assert_eq!(shop.seen.lock().expect("not poisoned").iter().filter(landed).count(), 20);
+    for cookies in ["", "cookies = false\n"] {
+        let text = format!(
+            "redirects = 1\n{cookies}[[request]]\npath = '/from/here'\ncheck = {{ contains = 'at /login/form?next=http://here/' }}"
+        );
+        let plan = Plan { max_requests: Some(2), ..plan(&text) };
+        let result = load(&target(shop.address), &plan).expect("a run");
+        assert_eq!(result.counts.answered, 2, "{:?}", result.counts.failures);
+    }
     assert_eq!(one("/loop").counts.failures.of(Failure::Redirected), 20);
     assert_eq!(one("/away").counts.failures.of(Failure::Redirected), 20);
     let looped = |text: &&String| text.contains("/loop ");

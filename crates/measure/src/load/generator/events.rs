@@ -10,6 +10,7 @@ use super::super::request::Failed;
 use super::super::scenario::answer::{AnswerHead, KeptAnswer};
 use super::super::stalls::Arrival;
 use super::super::tls::Tls;
+use super::users::Server;
 use super::{DueRequest, Generator, LONGEST_SLEEP};
 use std::io;
 
@@ -414,7 +415,11 @@ impl Generator {
         let outcome = wrong.as_ref().map_or(Ok(()), |wrong| Err(wrong.class()));
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {
-                match users.process_answer(exchange, answer, outcome, &self.shared.target.host) {
+                let host = self.shared.target.host.as_str();
+                let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+                let hosts = [host, named.map_or(host, |(_, named)| named)];
+                let server = Server { encrypted: self.shared.tls.is_some(), hosts };
+                match users.process_answer(exchange, answer, outcome, server) {
                     Some(outcome) => outcome,
                     None => {
                         let late = exchange.late + read.uncertain();

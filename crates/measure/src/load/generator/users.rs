@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 mod flow;
+mod redirect;
+
+pub(super) use redirect::Server;
 
 /// The users of one thread.
 pub(super) struct Users {
@@ -47,7 +50,7 @@ struct User {
     late: u64,
     values: Vec<Option<Vec<u8>>>,
     cookies: Cookies,
-    /// The path of the last request, to which cookies of its answer apply.
+    /// The path of the last request, to which cookies and a relative redirect of its answer apply.
     path: String,
     /// The redirect that the user follows: that of the last answer.
     redirect: Option<Redirect>,
@@ -209,11 +212,11 @@ impl Users {
                 Some(request)
             }
         };
+        user.path.clear();
+        user.path.push_str(&filled.as_ref().unwrap_or(base).path);
         if !scenario.cookies {
             return filled;
         }
-        user.path.clear();
-        user.path.push_str(&filled.as_ref().unwrap_or(base).path);
         let Some(cookies) = user.cookies.header(user.path.as_bytes(), encrypted) else { return filled };
         let mut request = filled.unwrap_or_else(|| base.clone());
         request.headers.push(("Cookie".to_owned(), String::from_utf8_lossy(&cookies).into_owned()));
@@ -227,7 +230,7 @@ impl Users {
         exchange: &Exchange,
         answer: KeptAnswer<'_>,
         outcome: Result<(), Failure>,
-        host: &str,
+        server: Server<'_>,
     ) -> Option<Result<(), Failure>> {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[exchange.user as usize];
@@ -237,7 +240,7 @@ impl Users {
             }
         }
         if scenario.redirects > 0 && matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-            let place = answer.head.header("location").and_then(|place| local(place, &user.path, host));
+            let place = answer.head.header("location").and_then(|place| server.path(place, &user.path));
             user.redirects += 1;
             let Some(path) = place.filter(|_| user.redirects <= scenario.redirects) else {
                 return Some(Err(Failure::Redirected));
@@ -264,46 +267,5 @@ impl Users {
         let spread = (most - least).as_nanos() as f64;
         let drawn = if most > least { self.random.unit() * spread } else { 0.0 };
         (least + Duration::from_nanos(drawn as u64)).as_nanos() as u64
-    }
-}
-
-/// The path that a redirect leads to; `None` if it leads to another server.
-fn local(place: &[u8], from: &str, host: &str) -> Option<String> {
-    let place = std::str::from_utf8(place).ok()?;
-    let place = place.split('#').next().unwrap_or(place);
-    let path = match place.split_once("://") {
-        Some((_, rest)) => {
-            let end = rest.find(['/', '?']).unwrap_or(rest.len());
-            if !rest[..end].eq_ignore_ascii_case(host) {
-                return None;
-            }
-            format!("{}{}", if rest[end..].starts_with('/') { "" } else { "/" }, &rest[end..])
-        }
-        None if place.starts_with("//") => return None,
-        None if place.starts_with('/') => place.to_owned(),
-        None => {
-            let base = from.split('?').next().unwrap_or(from);
-            let folder = base.rfind('/').map_or("/", |at| &base[..=at]);
-            format!("{folder}{place}")
-        }
-    };
-    path.bytes().all(|byte| byte.is_ascii_graphic()).then_some(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn redirects_lead_to_paths_of_the_same_server() {
-        let to = |place: &str| local(place.as_bytes(), "/a/b?c=d", "h:1");
-        assert_eq!(to("/x?y#z").as_deref(), Some("/x?y"));
-        assert_eq!(to("c").as_deref(), Some("/a/c"));
-        assert_eq!(to("http://H:1/x").as_deref(), Some("/x"));
-        assert_eq!(to("http://h:1?q").as_deref(), Some("/?q"));
-        assert_eq!(
-            (to("http://other/x"), to("//other/x"), to("/a b"), to("/a\r\nX: y")),
-            (None, None, None, None)
-        );
     }
 }
