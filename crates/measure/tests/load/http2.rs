@@ -83,7 +83,8 @@ fn sold(request: &http::Request<h2::RecvStream>, number: u64) -> (u16, String, S
             (200, format!("sid={number}; Path=/"), body)
         }
         Some(n) => {
-            let own = header("cookie") == format!("sid={n}") && header("authorization") == format!("t {n}");
+            let own =
+                header("cookie") == format!("own=1; sid={n}") && header("authorization") == format!("t {n}");
             (if own { 200 } else { 403 }, String::new(), "{\"paid\":false}".to_owned())
         }
     }

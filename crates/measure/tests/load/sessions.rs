@@ -61,7 +61,7 @@ fn shop() -> Shop {
                 let cookie = format!("Set-Cookie: theme=dark\r\nSet-Cookie: sid={n}; Path=/\r\n");
                 ok(&cookie, &format!("{{\"token\":\"t {n}\",\"cart\":{{\"id\":{n}}}}}"))
             } else if let Some(n) = path.strip_prefix("/cart/") {
-                let own = headers.contains(&format!("Cookie: theme=dark; sid={n}\r\n"))
+                let own = headers.contains(&format!("cookie: own=1; theme=dark; sid={n}\r\n"))
                     && headers.contains(&format!("Authorization: Bearer t {n}\r\n"));
                 if own {
                     ok("", "{\"paid\":false}")
@@ -98,7 +98,7 @@ capture = { token = { json = "/token" }, cart = { regex = '"id":(\d+)' } }
 [[session.request]]
 name = "cart"
 path = "/cart/${cart}"
-headers = { Authorization = "Bearer ${token}" }
+headers = { Authorization = "Bearer ${token}", cookie = "own=1" }
 check = { json = { "/paid" = false } }
 "#;
 

@@ -219,7 +219,12 @@ impl Users {
         }
         let Some(cookies) = user.cookies.header(user.path.as_bytes(), encrypted) else { return filled };
         let mut request = filled.unwrap_or_else(|| base.clone());
-        request.headers.push(("Cookie".to_owned(), String::from_utf8_lossy(&cookies).into_owned()));
+        let cookies = String::from_utf8_lossy(&cookies);
+        // There is one line at most (RFC 6265, section 5.4): several servers read only one of two, or join them wrongly.
+        match request.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
+            Some((_, own)) => *own = format!("{own}; {cookies}"),
+            None => request.headers.push(("Cookie".to_owned(), cookies.into_owned())),
+        }
         Some(request)
     }
 

@@ -27,13 +27,13 @@ impl Cookies {
         }
         let mut cookie =
             Cookie { name: name.to_vec(), value: value.to_vec(), path: folder(path).to_vec(), secure: false };
-        let mut gone = false;
+        let (mut gone, mut past) = (None, false);
         for part in parts {
             let (key, value) = pair(part).unwrap_or((part.trim_ascii(), b""));
             if key.eq_ignore_ascii_case(b"max-age") {
-                gone = value.first() == Some(&b'-') || value == b"0";
+                gone = Some(value.first() == Some(&b'-') || value == b"0");
             } else if key.eq_ignore_ascii_case(b"expires") {
-                gone |= is_past(value);
+                past = is_past(value);
             } else if key.eq_ignore_ascii_case(b"path") && value.first() == Some(&b'/') {
                 cookie.path = value.to_vec();
             } else if key.eq_ignore_ascii_case(b"secure") {
@@ -41,8 +41,11 @@ impl Cookies {
             }
         }
         self.0.retain(|other| other.name != cookie.name || other.path != cookie.path);
-        if !gone {
-            self.0.push(cookie);
+        // The age takes precedence over the date.
+        if !gone.unwrap_or(past) {
+            // Those with longer paths come first, because servers take the first of two with the same name.
+            let at = self.0.iter().position(|other| other.path.len() < cookie.path.len());
+            self.0.insert(at.unwrap_or(self.0.len()), cookie);
         }
     }
 
@@ -107,9 +110,9 @@ mod tests {
         cookies.set(b"cart = 7 ; path=/shop", b"/login");
         cookies.set(b"here=x", b"/a/b?c");
         cookies.set(b"safe=y; Secure; Path=/", b"/");
-        assert_eq!(sent(&cookies, "/shop/cart?x=/"), "id=1; cart=7");
+        assert_eq!(sent(&cookies, "/shop/cart?x=/"), "cart=7; id=1");
         assert_eq!(sent(&cookies, "/shopping"), "id=1");
-        assert_eq!(sent(&cookies, "/a/z"), "id=1; here=x");
+        assert_eq!(sent(&cookies, "/a/z"), "here=x; id=1");
         assert_eq!(cookies.header(b"/", true).as_deref(), Some(&b"id=1; safe=y"[..]));
         cookies.set(b"id=2; Path=/", b"/");
         assert_eq!(sent(&cookies, "/"), "id=2");
@@ -118,5 +121,8 @@ mod tests {
         assert_eq!(sent(&cookies, "/shop/"), "");
         cookies.set(b"late=1; Path=/; Expires=Thu, 01 Jan 2970 00:00:00 GMT", b"/");
         assert_eq!(sent(&cookies, "/"), "late=1");
+        cookies.set(b"late=2; Path=/b; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", b"/");
+        cookies.set(b"next=3; Path=/", b"/");
+        assert_eq!(sent(&cookies, "/b"), "late=2; late=1; next=3");
     }
 }
