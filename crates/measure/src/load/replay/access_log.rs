@@ -99,8 +99,8 @@ fn parsed(line: &str) -> Option<AccessLogLine<'_>> {
     let mut words = request.split(' ');
     let (method, path) = (words.next()?, words.next()?);
     let status = rest.split_whitespace().next()?.parse().ok()?;
-    // Requests to a proxy contain the whole URL.
-    let path = match path.split_once("://") {
+    // Requests to a proxy contain the whole URL. A path may contain one in its query.
+    let path = match path.split_once("://").filter(|_| !path.starts_with('/')) {
         Some((_, url)) => url.find('/').map_or("/", |at| &url[at..]),
         None => path,
     };
@@ -115,6 +115,8 @@ mod tests {
 10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] "POST /login HTTP/1.1" 302 0 "http://h/start" "Mozilla/5.0 (X11)"
 10.0.0.1 - - [10/Oct/2000:13:55:38 -0700] "-" 408 0 "-" "-"
 10.0.0.2 - - [10/Oct/2000:22:55:38 +0200] "GET /none HTTP/1.1" 404 9 "-" "-"
+10.0.0.2 - - [10/Oct/2000:22:55:39 +0200] "GET http://h/all HTTP/1.1" 200 9 "-" "-"
+10.0.0.2 - - [10/Oct/2000:22:55:40 +0200] "GET /go?to=http://h/all HTTP/1.1" 200 9 "-" "-"
 "#;
 
     #[test]
@@ -123,7 +125,16 @@ mod tests {
         let read = access_log(LOG).expect("a log");
         let shown: Vec<(&str, &str)> =
             read.requests.iter().map(|request| (request.method.as_str(), request.path.as_str())).collect();
-        assert_eq!(shown, [("GET", "/a.gif"), ("POST", "/login"), ("GET", "/none")]);
+        assert_eq!(
+            shown,
+            [
+                ("GET", "/a.gif"),
+                ("POST", "/login"),
+                ("GET", "/none"),
+                ("GET", "/all"),
+                ("GET", "/go?to=http://h/all")
+            ]
+        );
         assert_eq!(read.requests[1].headers[0], ("Referer".to_owned(), "http://h/start".to_owned()));
         assert_eq!((read.requests[1].headers.len(), read.requests[2].headers.len()), (2, 0));
         assert_eq!(
@@ -131,7 +142,10 @@ mod tests {
             (&vec![], &vec!["404".to_owned()])
         );
         let recorded = read.scenario.expect("times").recorded;
-        assert_eq!(recorded, [(0, 0), (2_000_000_000, 1), (2_500_000_000, 2)]);
+        assert_eq!(
+            recorded,
+            [(0, 0), (2_000_000_000, 1), (2_500_000_000, 2), (3_000_000_000, 3), (4_000_000_000, 4)]
+        );
         assert_eq!(read.notes.len(), 2, "{:?}", read.notes);
         assert!(access_log("nothing\n").is_err());
     }

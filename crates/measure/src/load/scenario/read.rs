@@ -79,12 +79,11 @@ impl RequestFileReader<'_> {
         for entry in &file.request {
             let step = self.step(entry, &file, think, &[])?;
             let request = &self.requests[step.request as usize];
-            let sources = self.sources([entry])?;
             sessions.push(UserSession {
                 name: request.name.clone(),
                 weight: request.weight,
+                sources: self.sources(std::slice::from_ref(&step)),
                 steps: vec![step],
-                sources,
             });
         }
         for entry in &file.session {
@@ -170,26 +169,18 @@ impl RequestFileReader<'_> {
             steps.push(self.step(request, file, think, &known)?);
             known.extend(request.get_ref().capture.keys().cloned());
         }
-        let sources = self.sources(&own.request)?;
+        let sources = self.sources(&steps);
         Ok(UserSession { name: own.name.clone(), weight: own.weight, steps, sources })
     }
 
-    /// The indices of the data that placeholders in these requests name.
-    fn sources<'e>(
-        &self,
-        entries: impl IntoIterator<Item = &'e Spanned<RequestEntry>>,
-    ) -> Result<Vec<usize>, String> {
-        let mut used = vec![false; self.data.len()];
-        for entry in entries {
-            for text in entry.get_ref().texts() {
-                for (name, _) in placeholders::names(text).map_err(|why| self.at(entry, why))? {
-                    let of =
-                        |rows: &DataRows| name.split_once('.').is_some_and(|(data, _)| data == rows.name);
-                    used.iter_mut().zip(&self.data).for_each(|(used, rows)| *used |= of(rows));
-                }
-            }
-        }
-        Ok((0..used.len()).filter(|index| used[*index]).collect())
+    /// The indices of the data whose columns these requests insert.
+    fn sources(&self, steps: &[SessionStep]) -> Vec<usize> {
+        let templates = || steps.iter().filter_map(|step| step.template.as_ref());
+        let used = |rows: &DataRows| {
+            let own = rows.slot..rows.slot + rows.columns.len();
+            templates().flat_map(RequestTemplate::slots).any(|slot| own.contains(&slot))
+        };
+        (0..self.data.len()).filter(|index| used(&self.data[*index])).collect()
     }
 
     /// Reads one request, in which the values `known` may be used because earlier requests capture them.

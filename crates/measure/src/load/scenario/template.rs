@@ -26,6 +26,15 @@ enum PlaceholderPosition {
 }
 
 impl RequestTemplate {
+    /// The slots of the values that it inserts.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        let headers = self.headers.iter().flat_map(|(_, value)| value);
+        self.path.iter().chain(headers).chain(&self.body).filter_map(|piece| match piece {
+            TextPiece::Value(slot) => Some(*slot),
+            TextPiece::Plain(_) => None,
+        })
+    }
+
     /// The request with these values; a missing value is empty.
     pub(crate) fn filled(&self, base: &Request, values: &[Option<Vec<u8>>]) -> Request {
         let path = match self.path.first() {

@@ -135,6 +135,9 @@ fn data_are_known_by_their_columns() {
     let read = |text: &str| scenario(text, folder.path());
     let scenario = read(text).expect("valid").scenario.expect("placeholders");
     assert_eq!((scenario.sessions[0].sources.as_slice(), scenario.slots), (&[0][..], 2));
+    let of_all = format!("headers = {{ X = '${{users.id}}' }}\n{}", text.replace("${users.id}", ""));
+    let of_all = read(&of_all).expect("valid").scenario.expect("placeholders");
+    assert_eq!(of_all.sessions[0].sources, [0], "a header of all requests takes a row too");
     let wrong = read(&text.replace("users.id", "users.no")).expect_err("refused");
     assert!(wrong.contains("known here are ${users.name}, ${users.id}"), "{wrong}");
     let missing = read(&text.replace("u.csv", "v.csv")).expect_err("refused");
