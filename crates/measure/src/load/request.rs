@@ -1,6 +1,7 @@
 //! The requests to the server, and the checks that decide which answers are good.
 
 use super::failure::Failure;
+use super::http1::KEPT;
 use super::scenario::answer::KeptAnswer;
 use scruple_core::harmless_text::{plain, shortened};
 use scruple_core::sorting::SortedMap;
@@ -116,8 +117,10 @@ impl AnswerCheck {
     /// The requirements that an answer with a good status does not meet, each with what came instead.
     fn unmet(&self, answer: &KeptAnswer<'_>) -> Vec<(String, String)> {
         let mut unmet = Vec::new();
+        let cut = answer.body.len() >= KEPT || answer.length > KEPT as u64;
         let came = || match answer.coding() {
             Some((coding, false)) => format!("content in the coding {}", excerpt(coding)),
+            _ if cut => format!("{}, of which only the first MiB is read", excerpt(answer.body)),
             _ => excerpt(answer.body),
         };
         let bytes = |bound: &str, limit: u64| {
@@ -129,10 +132,14 @@ impl AnswerCheck {
             unmet.push((format!("{} in the content", excerpt(text.as_bytes())), came()));
         }
         for (name, text) in &self.headers {
-            let value = answer.head.header(name);
-            if !value.is_some_and(|value| contains(value, text.as_bytes())) {
+            let values = answer.head.each(name);
+            if !values.iter().any(|value| contains(value, text.as_bytes())) {
                 let expected = format!("{} in the header {name}", excerpt(text.as_bytes()));
-                unmet.push((expected, value.map_or("no such header".to_owned(), excerpt)));
+                let came = match values.is_empty() {
+                    true => "no such header".to_owned(),
+                    false => excerpt(&values.join(&b", "[..])),
+                };
+                unmet.push((expected, came));
             }
         }
         if self.json.is_empty() {
@@ -145,6 +152,7 @@ impl AnswerCheck {
                 Ok(Some(found)) if equal(found, wanted) => return None,
                 Ok(Some(found)) => excerpt(found.to_string().as_bytes()),
                 Ok(None) => "no value there".to_owned(),
+                Err(_) if cut => came(),
                 Err(_) => format!("{}, which is not JSON", came()),
             };
             Some((format!("{} at {pointer}", excerpt(wanted.to_string().as_bytes())), came))
@@ -356,7 +364,9 @@ mod tests {
     #[test]
     fn checks_judge_status_length_content_and_headers() {
         let judge = |check: &AnswerCheck, status, length, body: &[u8]| {
-            let head = AnswerHead::Http1(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n");
+            let head = AnswerHead::Http1(
+                b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nVary: a\r\nvary: b\r\n\r\n",
+            );
             match check.judge(&KeptAnswer { status, length, head, body }) {
                 Ok(()) => String::new(),
                 Err(Failed::Status(status)) => status.to_string(),
@@ -387,13 +397,15 @@ mod tests {
         assert_eq!(judge(&strict, 200, 7, b"hello"), "at most 6 bytes of content: 7");
         let both = "at least 2 bytes of content: 1; ‘lo’ in the content: ‘h’";
         assert_eq!(judge(&strict, 200, 1, b"h"), both);
-        let header = |name: &str| AnswerCheck {
-            headers: SortedMap::from([(name.to_owned(), "json".into())]),
+        let header = |name: &str, text: &str| AnswerCheck {
+            headers: SortedMap::from([(name.to_owned(), text.to_owned())]),
             ..AnswerCheck::default()
         };
         let expected = "‘json’ in the header Content-Type: ‘text/html’";
-        assert_eq!(judge(&header("Content-Type"), 200, 1, b""), expected);
-        assert_eq!(judge(&header("Age"), 200, 1, b""), "‘json’ in the header Age: no such header");
+        assert_eq!(judge(&header("Content-Type", "json"), 200, 1, b""), expected);
+        assert_eq!(judge(&header("Age", "json"), 200, 1, b""), "‘json’ in the header Age: no such header");
+        assert_eq!(judge(&header("Vary", "b"), 200, 1, b""), "");
+        assert_eq!(judge(&header("Vary", "c"), 200, 1, b""), "‘c’ in the header Vary: ‘a, b’");
         let json = |pointer: &str, value: Value| AnswerCheck {
             json: SortedMap::from([(pointer.to_owned(), value)]),
             ..AnswerCheck::default()
@@ -405,6 +417,9 @@ mod tests {
         assert_eq!(judge(&json("/order/none", 8.into()), 200, 1, body), "‘8’ at /order/none: no value there");
         let expected = "‘8’ at /order: ‘no JSON’, which is not JSON";
         assert_eq!(judge(&json("/order", 8.into()), 200, 1, b"no JSON"), expected);
+        let part = b"[1,".repeat(KEPT / 3 + 1);
+        let came = judge(&json("/order", 8.into()), 200, 2 * KEPT as u64, &part);
+        assert!(came.ends_with("…’, of which only the first MiB is read"), "{came}");
         let head = AnswerHead::Http1(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n");
         let coded = KeptAnswer { status: 200, length: 3, head, body: b"\x8b\x02\x80" };
         let contains = AnswerCheck { contains: Some("lo".into()), ..AnswerCheck::default() };
