@@ -55,6 +55,8 @@ pub(crate) struct Connection {
     notes_arrivals: bool,
     /// Whether the kernel refused to send on the socket.
     refused: bool,
+    /// Whether it was found before that the server is about to close the socket.
+    pub(crate) closing: bool,
     interest: Interest,
     /// Bytes that remain to be sent.
     outgoing: Outgoing,
@@ -87,6 +89,7 @@ impl Connection {
             socket: None,
             notes_arrivals: false,
             refused: false,
+            closing: false,
             interest: Interest::Read,
             outgoing: Outgoing::default(),
         }
@@ -126,7 +129,7 @@ impl Connection {
         }
         self.generation = self.generation.wrapping_add(1);
         self.link = ConnectionState::Down;
-        (self.heard, self.refused) = (false, false);
+        (self.heard, self.refused, self.closing) = (false, false, false);
         self.exchange = None;
         self.tls = None;
         self.http2 = None;
@@ -176,11 +179,19 @@ impl Connection {
 
     /// Whether a request that fails with this class can have been sent while the server was closing the connection: a
     /// server may close a connection after any answer, and does not read what crosses that on the way.
-    pub(crate) fn may_have_crossed(&mut self, class: Failure) -> bool {
+    pub(crate) fn may_have_crossed(&self, class: Failure) -> bool {
         self.heard
             && self.http2.is_none()
             && matches!(class, Failure::ClosedEarly | Failure::Reset)
-            && matches!(self.reader.end(), http1::AtEnd::Nothing)
+            && !self.reader.has_begun()
+    }
+
+    /// Whether the request in flight may have crossed the end that TLS has announced. How the server closes the
+    /// connection after that says whether it was read.
+    pub(crate) fn awaits_close(&self) -> bool {
+        self.exchange.is_some()
+            && self.tls.as_ref().is_some_and(|tls| tls.has_ended)
+            && self.may_have_crossed(Failure::ClosedEarly)
     }
 
     /// Whether the program of the server has probably not read the request that fails with this class, as far as the kernel

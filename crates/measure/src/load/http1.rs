@@ -154,9 +154,9 @@ impl ResponseReader {
         }
     }
 
-    /// Whether a part of a head, or an interim response, has arrived.
-    fn has_begun(&self) -> bool {
-        !self.pending.is_empty() || self.head.status > 0
+    /// Whether a part of the response, or an interim response, has arrived.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.state != ResponseState::Head || !self.pending.is_empty() || self.head.status > 0
     }
 
     /// Discards a partial response.

@@ -115,6 +115,24 @@ fn a_connection_that_the_server_ends_takes_no_more_requests() {
 }
 
 #[test]
+fn a_request_that_crosses_the_announced_end_is_sent_again() {
+    let server = encrypted(&[], |mut stream| {
+        if servers::request(&mut stream) && stream.write_all(HELLO).and_then(|()| stream.flush()).is_ok() {
+            // The next request has come, and nobody reads it: closing sends a reset.
+            let _ = stream.sock.peek(&mut [0]);
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let plan = Plan { connections: 1, max_requests: Some(20), ..small() };
+    let result = load(&target(server.address, Trust::Anyone), &plan).expect("a run");
+    // A server that closes much later than it said leaves open whether it has read the request.
+    assert!(result.repeated >= 10, "{}, {:?}", result.repeated, result.counts.failures);
+    assert_eq!(result.counts.answered + result.counts.failures.total(), 20);
+}
+
+#[test]
 fn a_trusted_server_answers_all() {
     let server = server();
     for trust in [Trust::File(server.certificate.clone()), Trust::Anyone] {

@@ -143,7 +143,8 @@ impl Generator {
             if !plain.is_empty() {
                 self.on_plain(index, &plain);
             }
-            if has_ended && self.connections.list[index].generation == generation {
+            let connection = &self.connections.list[index];
+            if has_ended && connection.generation == generation && !connection.awaits_close() {
                 self.on_end(index);
             }
         }
@@ -252,7 +253,7 @@ impl Generator {
         self.fail(index, Failure::Garbage);
     }
 
-    fn on_end(&mut self, index: usize) {
+    pub(super) fn on_end(&mut self, index: usize) {
         let connection = &mut self.connections.list[index];
         if connection.link == ConnectionState::Handshaking {
             connection.cause = Some(Failed::Cause(Failure::Tls, "the server closed the connection".into()));

@@ -425,14 +425,19 @@ impl Generator {
         self.queue.offer(index, &mut self.connections.list[index], self.schedule.is_none());
     }
 
-    /// Fails the requests that have waited for longer than `timeout` nanoseconds.
+    /// Fails the requests that have waited for longer than `timeout` nanoseconds, or since the last call for a server
+    /// that announced the end of a connection to close it.
     fn give_up_on(&mut self, now: u64, timeout: u64) {
         for index in 0..self.connections.list.len() {
             if self.connections.list[index].http2.is_some() {
                 self.give_up_streams(index, now.saturating_sub(timeout));
                 continue;
             }
-            let connection = &self.connections.list[index];
+            let connection = &mut self.connections.list[index];
+            if connection.awaits_close() && std::mem::replace(&mut connection.closing, true) {
+                self.on_end(index);
+                continue;
+            }
             match (connection.link, connection.exchange) {
                 (ConnectionState::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
                     self.connections.list[index].cause = connection.cause_of_time_out(&exchange);
