@@ -94,9 +94,11 @@ fn a_closed_loop_has_no_higher_rate_than_its_server_can_give() {
     let lasting = |ms| Plan { max_requests: None, duration: Duration::from_millis(ms), ..small() };
     for plan in [most(1), most(4), most(7), most(20), lasting(30), lasting(330)] {
         let result = load(&target(server), &plan).expect("a run");
-        let rate = result.rate();
-        assert!(rate > 0.0 && rate <= 80.0, "{rate} of {:?}, {:?}", plan.max_requests, plan.duration);
-        assert_eq!(result.counts.answered, result.counts.due);
+        let (rate, due) = (result.rate(), result.counts.due);
+        // On a busy machine, 30 ms may be over before the generator has sent anything.
+        assert!((rate > 0.0) == (due > 0), "{rate} of {due} in {:?}", plan.duration);
+        assert!(rate <= 80.0, "{rate} of {:?}, {:?}", plan.max_requests, plan.duration);
+        assert_eq!(result.counts.answered, due);
     }
 }
 
