@@ -88,6 +88,18 @@ struct Scope {
     time_only: bool,
 }
 
+impl Scope {
+    /// Whether there are launches besides those for time.
+    fn has_other_passes(&self) -> bool {
+        !self.time_only && self.given.is_none_or(|given| given.others() > 0)
+    }
+
+    /// The number of instruments, of this many, that the counting pass of a command has launches for.
+    fn attached(&self, instruments: u32) -> u32 {
+        self.given.map_or(instruments, |given| given.instruments)
+    }
+}
+
 impl Campaign {
     /// Creates a campaign that continues from the current state of the history.
     pub fn new(
@@ -221,8 +233,8 @@ impl Campaign {
             true => self.recording_time(index, |campaign| campaign.building().build(index))?,
             false => self.building().build(index)?,
         }
-        let tried =
-            self.scope.time_only || self.journal.history.entries.iter().any(|entry| entry.counted > 0);
+        let tried = !self.scope.has_other_passes()
+            || self.journal.history.entries.iter().any(|entry| entry.counted > 0);
         match self.journal.history.entries[index].version.state {
             VersionState::Built if !tried => self.count(index),
             _ => Ok(()),
@@ -276,7 +288,8 @@ impl Campaign {
 
     fn known(&self) -> CampaignView<'_> {
         let Campaign { journal, builds, scope, instruments, .. } = self;
-        CampaignView { journal, builds, scope, instructions: instruments.instructions }
+        let attached = scope.attached(instruments.weigher.counting_launches());
+        CampaignView { journal, builds, scope, attached, instructions: instruments.instructions }
     }
 
     /// Launches each command of these versions once, in an order drawn from the seed.

@@ -23,6 +23,9 @@ pub struct StoredVersion {
     pub artefacts: Option<String>,
     /// How often the memory and counting passes were run.
     pub counted: u32,
+    /// The most instruments that were attached in one of these counting passes.
+    #[serde(default = "all_instruments")]
+    pub instruments: u32,
     /// The digest of what each command printed, by the name of the subject.
     pub outputs: SortedMap<String, String>,
     /// The time spent on the version besides the times that its samples hold: in the memory and counting passes, and
@@ -38,6 +41,7 @@ impl StoredVersion {
             version,
             artefacts: None,
             counted: 0,
+            instruments: 0,
             outputs: SortedMap::new(),
             other_time: Duration::ZERO,
         }
@@ -60,6 +64,13 @@ struct VersionFacts {
     left_out: usize,
     #[serde(default)]
     other_time: Duration,
+    #[serde(default = "all_instruments")]
+    instruments: u32,
+}
+
+/// The number of instruments of versions that an earlier Scruple counted, which did not record it.
+fn all_instruments() -> u32 {
+    u32::MAX
 }
 
 /// A history in a list of histories.
@@ -302,6 +313,7 @@ impl Store {
             accepted: version.accepted.clone(),
             left_out: version.left_out,
             other_time: entry.other_time,
+            instruments: entry.instruments,
         };
         self.database.execute(
             "INSERT INTO version (run_id, commit_id, position, state, why, log, same_as, artefacts, counted, outputs, \
@@ -386,6 +398,7 @@ fn entry(row: &StoredRow) -> Result<StoredVersion, DatabaseFailure> {
         version,
         artefacts: row.optional_text(6)?.map(str::to_owned),
         counted: row.count(7)?,
+        instruments: facts.instruments,
         outputs: parse(row.text(8)?, "outputs")?,
         other_time: facts.other_time,
     })

@@ -82,7 +82,11 @@ impl Adoption<'_> {
         let commit = theirs.version.commit.clone();
         let log = self.building.builds.log(&commit);
         let entry = &mut self.building.journal.history.entries[index];
+        if theirs.counted > entry.counted {
+            self.building.journal.counted.insert(commit.clone());
+        }
         entry.counted = entry.counted.max(theirs.counted);
+        entry.instruments = entry.instruments.max(theirs.instruments);
         entry.other_time += theirs.other_time;
         entry.outputs.extend(theirs.outputs.clone());
         if theirs.version.state.failed() && !entry.version.state.failed() {

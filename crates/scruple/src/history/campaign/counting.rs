@@ -36,6 +36,9 @@ impl Counting<'_> {
             let mut first = None;
             for (pass, least, most) in self.other_passes(self.visits.scope.subjects[subject].bench, counting)
             {
+                // Blocks stand for instruments in turn. If the launches do not suffice for all, the last have none.
+                let of_instruments = pass == Pass::Counting && !self.visits.scope.subjects[subject].bench;
+                let all = if of_instruments { counting } else { least };
                 for block in 0..most {
                     let by_number = pass == Pass::Memory && self.visits.scope.effort.budget.is_none();
                     let long = |limit| !by_number && first.is_some_and(|first| first > limit);
@@ -47,7 +50,7 @@ impl Counting<'_> {
                     if block == least * REPEATS && is_enough() {
                         break;
                     }
-                    let block = first_block + block;
+                    let block = first_block + block / least * all + block % least;
                     let Some(weighing) = self.visits.visit(index, (subject, launch), pass, block, 0)? else {
                         match self.visits.journal.history.entries[index].version.state {
                             VersionState::Built => break,
@@ -59,7 +62,8 @@ impl Counting<'_> {
                 }
             }
         }
-        self.visits.journal.history.entries[index].counted += 1;
+        let attached = self.visits.scope.attached(counting);
+        self.visits.journal.note_count(index, attached);
         let version = &self.visits.journal.history.entries[index].version;
         self.progress.done(&format!("counted and checked: {} {}", version.short(), version.title));
         self.visits.journal.put(index, &[])

@@ -12,7 +12,7 @@ use scruple_core::run::{self, Run};
 use scruple_core::sample::{Reading, Sample};
 use scruple_core::subject::{Arm, Role, Subject};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(super) struct Journal {
     sequence: u64,
     /// Whether the history in memory differs from the stored one, because the results of units could not be stored.
     half_adopted: bool,
+    /// The commits that were counted by this process.
+    pub(super) counted: HashSet<String>,
     /// For each commit, the number of its last readings of this process.
     last_readings: HashMap<String, u64>,
     /// The comparisons so far, by the indices of both versions.
@@ -49,6 +51,7 @@ impl Journal {
             arms,
             sequence,
             half_adopted: false,
+            counted: HashSet::new(),
             last_readings: HashMap::new(),
             compared: RefCell::default(),
         })
@@ -70,6 +73,14 @@ impl Journal {
         let size = compare();
         self.compared.borrow_mut().insert((a, b), Compared { last, size });
         size
+    }
+
+    /// Notes that the memory and counting passes of a version were run, with this number of instruments.
+    pub(super) fn note_count(&mut self, index: usize, attached: u32) {
+        let entry = &mut self.history.entries[index];
+        entry.counted += 1;
+        entry.instruments = entry.instruments.max(attached);
+        self.counted.insert(entry.version.commit.clone());
     }
 
     /// Stores the state of a version, and arms of it with their indices.

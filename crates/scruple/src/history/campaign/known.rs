@@ -13,6 +13,8 @@ pub(super) struct CampaignView<'a> {
     pub(super) journal: &'a Journal,
     pub(super) builds: &'a Builds,
     pub(super) scope: &'a Scope,
+    /// The number of instruments that are attached to a command.
+    pub(super) attached: u32,
     /// Whether instructions are counted.
     pub(super) instructions: bool,
 }
@@ -32,8 +34,7 @@ impl CampaignView<'_> {
             builds: self.times_built(index),
             state: entry.version.state,
             original: entry.version.same_as.as_deref().and_then(|commit| places.get(commit).copied()),
-            counted: (entry.counted > 0 && !self.lacks_instructions(entry) && !self.lacks_memory(entry))
-                || self.scope.time_only,
+            counted: !self.scope.has_other_passes() || (entry.counted > 0 && !self.lacks_counts(entry)),
             // A version that was not built has no arms, and histories may have thousands of them.
             rounds: match entry.version.state {
                 VersionState::Queued | VersionState::Building | VersionState::Skipped => 0,
@@ -52,6 +53,15 @@ impl CampaignView<'_> {
         self.journal.build_times(index).map_or(0, |sample| sample.readings.len() as u32)
     }
 
+    /// Whether a version that was counted is to be counted again, because less was read than this command line asks
+    /// for. What this process has counted is not: nothing more can be read of it.
+    fn lacks_counts(&self, entry: &crate::store::StoredVersion) -> bool {
+        !self.journal.counted.contains(&entry.version.commit)
+            && (entry.instruments < self.attached
+                || self.lacks_instructions(entry)
+                || self.lacks_memory(entry))
+    }
+
     /// Whether instructions are requested, and an arm of the version has neither readings of them nor a record that
     /// they cannot be counted.
     fn lacks_instructions(&self, entry: &crate::store::StoredVersion) -> bool {
@@ -66,7 +76,11 @@ impl CampaignView<'_> {
             !places.iter().all(known)
         };
         let mut subjects = self.scope.subjects.iter().enumerate();
-        self.instructions && subjects.any(|(subject, template)| lacks(subject, template))
+        self.instructions
+            && subjects.any(|(subject, template)| {
+                let counted = template.bench || (self.attached > 0 && !template.yardstick);
+                counted && lacks(subject, template)
+            })
     }
 
     /// Whether the user gave a number of launches, and the memory of a command was read less often than a verdict needs

@@ -175,3 +175,30 @@ fn peak_memory_is_read_as_often_as_a_verdict_needs_also_where_it_was_read_less_o
     let (counts, cannot) = readings();
     assert!(counts.iter().all(|count| *count >= 6) && cannot.is_none(), "{counts:?} {cannot:?}");
 }
+
+#[test]
+fn counts_that_few_launches_left_out_are_read_when_a_history_is_resumed_with_more() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000, 2000]);
+    let take = |launches: &str| {
+        let answer = place.history(&["-r", launches]);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let recorded = place.recorded();
+        let count = |metric: &str| recorded.readings("version 1", metric).len();
+        ["time.wall", "memory.peak", "malloc.bytes"].map(count)
+    };
+    assert_eq!(take("1"), [1, 0, 0]);
+    assert_eq!(take("3"), [2, 1, 0]);
+    assert_eq!(take("4"), [2, 2, 2], "an instrument is attached twice or not at all");
+    assert_eq!(take("4"), [2, 2, 2], "no work is left");
+}
+
+#[test]
+fn instructions_that_cannot_be_counted_in_so_few_launches_do_not_keep_a_history_from_ending() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000]);
+    let words = ["-r", "3", "--metrics", "instructions", "--yardstick", "true"];
+    let answer = place.history(&words);
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert_eq!(answer.stderr.matches("counted and checked: ").count(), 1, "{}", answer.stderr);
+}
