@@ -50,9 +50,13 @@ pub(super) fn with_advice(mut error: clap::Error) -> clap::Error {
         _ if unknown.is_some_and(|word| !word.starts_with('-'))
             && error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("-- <")) =>
         {
-            let more =
-                "‘--base BRANCH’ names a branch; ‘scruple check run A B’ gates one program against another; ";
-            let more = if named_verb() == "check" { more } else { "" };
+            let more = match named_verb().as_str() {
+                "check" => {
+                    "‘--base BRANCH’ names a branch; ‘scruple check run A B’ gates one program against another; "
+                }
+                "history" => "subcommands such as ‘report’ stand before all options; ",
+                _ => "",
+            };
             Some(format!("{more}the words of a command stand after ‘--’"))
         }
         ErrorKind::InvalidSubcommand => {

@@ -159,27 +159,35 @@ impl Campaign {
     /// Continues until no work is left. If an error ends the run, the work before it is kept. `begun` says that the
     /// store already lists the history as running.
     pub fn run(&mut self, begun: bool, mut farm: Option<&mut Farm>) -> Result<(), Fault> {
-        let mut begun = begun;
+        let (mut begun, mut idle) = (begun, true);
         let mut result = Ok(());
         let (started, before) = (Instant::now(), self.journal.build_time());
         while result.is_ok() {
             let seen = self.known().seen();
             let unclear = self.questions.unclear(&self.journal, &self.scope, &seen);
-            let step = match next_step(
-                &seen,
-                &self.questions.graph,
-                &self.scope.effort,
-                self.journal.spent(self.scope.effort.adaptive),
-                |a, b| self.questions.difference(&self.journal, &unclear, a, b),
-            ) {
+            let spent = self.journal.spent(self.scope.effort.adaptive);
+            let next = |effort: &HistoryEffort| {
+                next_step(&seen, &self.questions.graph, effort, spent, |a, b| {
+                    self.questions.difference(&self.journal, &unclear, a, b)
+                })
+            };
+            let within_budget = next(&self.scope.effort);
+            let cut_short = idle
+                && within_budget == Step::Done
+                && next(&HistoryEffort { budget: None, ..self.scope.effort.clone() }) != Step::Done;
+            let step = match within_budget {
                 Step::Done => {
                     self.questions.unconfirmed(&self.journal, &self.scope).map_or(Step::Done, Step::Count)
                 }
                 step => step,
             };
             if step == Step::Done {
+                if let Some(budget) = self.scope.effort.budget.filter(|_| cut_short) {
+                    forecast::tell_spent(spent, budget, &self.progress);
+                }
                 break;
             }
+            idle = false;
             if !begun {
                 begun = true;
                 result = self.journal.begin();

@@ -23,6 +23,7 @@ use crate::render::output;
 use crate::run_report::metrics_and_limits;
 use crate::store::open_store;
 use crate::versions::{self, BuildStarter, accepted_changes, environment};
+use clap::Subcommand as _;
 use scruple_core::harmless_text::plain;
 use scruple_core::history::{Acceptance, History, VersionState};
 use scruple_core::provenance::short_commit;
@@ -34,13 +35,30 @@ use std::path::Path;
 /// Runs the subcommand; without one, weighs a range.
 pub fn history(args: &HistoryArgs) -> Result<Code, Fault> {
     match &args.verb {
-        None => take(&args.take, Aim::Selection),
+        None => {
+            refuse_misplaced_subcommand(&args.take)?;
+            take(&args.take, Aim::Selection)
+        }
         Some(HistoryVerb::Bisect(args)) => take(args, Aim::Sets),
         Some(HistoryVerb::Extend(args)) => take(args, Aim::Beside),
         Some(HistoryVerb::Accept(args)) => accept(args),
         Some(HistoryVerb::Status(args)) => status(args),
         Some(HistoryVerb::Report(args)) => report(args),
         Some(HistoryVerb::Clean(args)) => clean::clean(args),
+    }
+}
+
+/// Returns an error if the range is a subcommand that stands behind options, and no revision.
+fn refuse_misplaced_subcommand(args: &TakeArgs) -> Result<(), Fault> {
+    let Some(word) = args.range.as_deref().filter(|word| HistoryVerb::has_subcommand(word)) else {
+        return Ok(());
+    };
+    let place = versions::place_of(args.build.repo.as_deref())?;
+    match Repository::at(Path::new(&place)).commit(word) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Fault::usage(format!(
+            "‘{word}’ is no revision; if it is the subcommand, write it before all options: `scruple history {word} …`"
+        ))),
     }
 }
 

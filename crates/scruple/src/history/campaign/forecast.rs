@@ -200,6 +200,16 @@ pub(super) fn tell_time(elapsed: Duration, builds: Duration, progress: &Progress
     }
 }
 
+/// Says why a command does nothing although there is more to do.
+pub(super) fn tell_spent(spent: Duration, budget: Duration, progress: &Progress) {
+    progress.say(&format!(
+        "nothing more is done within the budget of {}: this history has taken {} of measuring in all its commands; a \
+         larger --budget goes on",
+        in_words(budget),
+        in_words(spent)
+    ));
+}
+
 fn builds_and_launches(work: &ExpectedWork) -> String {
     let number = |count: usize, one: &str, several: &str| {
         format!("{count} {}", if count == 1 { one } else { several })

@@ -202,3 +202,29 @@ fn instructions_that_cannot_be_counted_in_so_few_launches_do_not_keep_a_history_
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     assert_eq!(answer.stderr.matches("counted and checked: ").count(), 1, "{}", answer.stderr);
 }
+
+#[test]
+fn a_command_for_which_the_budget_leaves_nothing_says_so() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations(1..=3);
+    let take = |more: &[&str]| {
+        let answer = place.history(&[&["--time-only"], more].concat());
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.stderr
+    };
+    let sentence = "nothing more is done within the budget of 1 ns: this history has taken ";
+    let first = take(&["--budget", "1ns"]);
+    assert!(!first.contains(sentence) && first.contains("round 6: timed 3 versions"), "{first}");
+    let again = take(&["--budget", "1ns"]);
+    assert!(again.contains(sentence) && !again.contains("timed 3 versions"), "{again}");
+    assert_eq!(take(&["--rounds", "6"]), "");
+}
+
+#[test]
+fn a_subcommand_behind_options_is_answered_with_the_right_order() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1]);
+    let answer = place.run(["history", "--repo", "repo", "status"]);
+    assert_eq!(answer.code, 2, "{}", answer.exchange());
+    assert!(answer.stderr.contains("before all options: `scruple history status …`"), "{}", answer.stderr);
+}
