@@ -1,6 +1,7 @@
 //! Events. An event is a set of changes, in several series, that one version may have caused.
 
 use scruple_core::history::{Change, ChangeForm, Series};
+use scruple_core::metric::{Quality, metric};
 use scruple_core::sorting;
 
 /// Changes that are grouped because one version most probably caused all of them.
@@ -15,6 +16,8 @@ pub(crate) struct HistoryEvent<'a> {
     pub(crate) before: usize,
     /// The changes of the event, each with its series.
     pub(crate) changes: Vec<(&'a Series, &'a Change)>,
+    /// The largest difference that does not matter.
+    margin: f64,
 }
 
 /// Whether an event as a whole is an improvement.
@@ -29,18 +32,6 @@ pub(crate) enum EventDirection {
 }
 
 impl EventDirection {
-    /// Returns the outcome of several changes: that of the change in the most important metric.
-    pub(crate) fn of<'c>(changes: impl Iterator<Item = &'c (&'c Series, &'c Change)>) -> EventDirection {
-        let known = changes.filter(|(_, change)| change.better.is_some());
-        let first = known.min_by_key(|(series, _)| weight(&series.metric));
-        first.map_or(EventDirection::Change, |(series, change)| {
-            match EventDirection::of_metric(&series.metric, change.better) {
-                EventDirection::Regression if change.accepted.is_some() => EventDirection::Change,
-                outcome => outcome,
-            }
-        })
-    }
-
     /// Returns the outcome of a change of one metric. `better` is `None` if neither direction is better.
     pub(crate) fn of_metric(metric: &str, better: Option<bool>) -> EventDirection {
         match better {
@@ -66,27 +57,49 @@ impl EventDirection {
 const WEIGHT: [&str; 7] =
     ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
 
-/// Returns the rank of a metric. Metrics of the build rank last.
-pub(crate) fn weight(metric: &str) -> usize {
+/// Returns the rank of a change of a metric. Those below the margin rank behind all others, and of either those of
+/// metrics of the build rank last.
+pub(crate) fn rank(metric: &str, ratio: f64, margin: f64) -> (bool, usize) {
     let place = WEIGHT.iter().position(|key| *key == metric);
-    place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")))
+    let place = place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")));
+    (is_below(ratio, margin), place)
+}
+
+fn is_below(ratio: f64, margin: f64) -> bool {
+    (ratio - 1.0).abs() < margin
+}
+
+/// Whether a metric is a count, by its declaration or by its readings. Those that programs define are, as far as is
+/// known.
+fn is_count(series: &Series) -> bool {
+    series.exact || metric(&series.metric).is_none_or(|metric| metric.quality <= Quality::Near)
 }
 
 impl HistoryEvent<'_> {
-    /// Returns the outcome of the event as a whole.
+    /// Returns the outcome of the event as a whole: that of the most important change with a better direction.
     pub(crate) fn outcome(&self) -> EventDirection {
-        EventDirection::of(self.changes.iter())
+        let known = self.changes.iter().filter(|(_, change)| change.better.is_some());
+        let first = known.min_by_key(|(series, change)| self.rank(series, change));
+        first.map_or(EventDirection::Change, |(series, change)| {
+            match EventDirection::of_metric(&series.metric, change.better) {
+                EventDirection::Regression if change.accepted.is_some() => EventDirection::Change,
+                outcome => outcome,
+            }
+        })
     }
 
-    /// Whether all changes of the event are exact and below the margin.
-    pub(crate) fn is_minor(&self, margin: f64) -> bool {
-        let small = |change: &Change| (change.ratio - 1.0).abs() < margin;
-        self.changes.iter().all(|(series, change)| series.exact && small(change))
+    fn rank(&self, series: &Series, change: &Change) -> (bool, usize) {
+        rank(&series.metric, change.ratio, self.margin)
+    }
+
+    /// Whether all changes of the event are those of counts, and below the margin.
+    pub(crate) fn is_minor(&self) -> bool {
+        self.changes.iter().all(|(series, change)| is_count(series) && is_below(change.ratio, self.margin))
     }
 
     /// Returns the size of the event's most important change, as the absolute logarithm of its ratio.
     pub(crate) fn size(&self) -> f64 {
-        let first = self.changes.iter().min_by_key(|(series, _)| weight(&series.metric));
+        let first = self.changes.iter().min_by_key(|(series, change)| self.rank(series, change));
         first.map_or(0.0, |(_, change)| change.ratio.abs().ln().abs())
     }
 
@@ -119,7 +132,7 @@ impl HistoryEvent<'_> {
 }
 
 /// Groups the changes of these series into events, each of which one version may have caused.
-pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<HistoryEvent<'a>> {
+pub(crate) fn of<'a>(shown: &[&'a Series], margin: f64) -> Vec<HistoryEvent<'a>> {
     let mut changes: Vec<(&Series, &Change)> =
         shown.iter().flat_map(|series| series.changes.iter().map(|change| (*series, change))).collect();
     // The most certain changes come first, and the less certain ones join their events.
@@ -156,6 +169,7 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<HistoryEvent<'a>> {
                 set: change.set.clone(),
                 before: change.before,
                 changes: vec![(series, change)],
+                margin,
             }),
         }
     }
@@ -165,7 +179,8 @@ pub(crate) fn of<'a>(shown: &[&'a Series]) -> Vec<HistoryEvent<'a>> {
         let place = |one: &Series| shown.iter().position(|series| std::ptr::eq(*series, one));
         // The change of the deciding metric comes first, the others follow in the order of tables.
         sorting::by_key(&mut event.changes, |(series, _)| place(series));
-        if let Some(first) = (0..event.changes.len()).min_by_key(|i| weight(&event.changes[*i].0.metric)) {
+        let of = |i: &usize| event.rank(event.changes[*i].0, event.changes[*i].1);
+        if let Some(first) = (0..event.changes.len()).min_by_key(of) {
             event.changes[..=first].rotate_right(1);
         }
     }
@@ -201,7 +216,7 @@ mod tests {
         series[1].changes[1].set = vec![12, 13, 14];
         series[1].changes[1].at = 14;
         let shown: Vec<&Series> = made.judgement.series.iter().collect();
-        let events = of(&shown);
+        let events = of(&shown, 0.02);
         let joined = events.iter().find(|event| event.at == 13).expect("the event of the allocations");
         assert_eq!((joined.set.as_slice(), joined.changes.len()), (&[13][..], 3));
         assert!(events.iter().all(|event| event.at != 14));
@@ -221,7 +236,7 @@ mod tests {
         let joined = |at: usize, series: &mut [Series]| {
             series[1].changes = vec![Change { at, set: (10..=15).collect(), ratio: 1.08, ..change.clone() }];
             let shown: Vec<&Series> = series.iter().collect();
-            of(&shown).iter().find(|event| event.changes.len() == 2).map(|event| event.at)
+            of(&shown, 0.02).iter().find(|event| event.changes.len() == 2).map(|event| event.at)
         };
         assert_eq!(joined(14, series), Some(14));
         assert_eq!(joined(15, series), Some(13));
@@ -232,7 +247,7 @@ mod tests {
         let mut made = rich();
         let series = &mut made.judgement.series[1];
         series.changes[1].set = (5..=13).collect();
-        let events = of(&[series]);
+        let events = of(&[series], 0.02);
         assert!(events.iter().all(|event| event.changes.len() == 1));
         assert_eq!(events.len(), series.changes.len());
     }
@@ -245,9 +260,9 @@ mod tests {
         let series = &mut made.judgement.series;
         let of_events = |series: &[Series]| {
             let shown: Vec<&Series> = series.iter().collect();
-            of(&shown)
+            of(&shown, 0.02)
                 .iter()
-                .map(|event| (event.at, event.outcome(), event.is_minor(0.02)))
+                .map(|event| (event.at, event.outcome(), event.is_minor()))
                 .collect::<Vec<_>>()
         };
         let (better, worse) = (EventDirection::Improvement, EventDirection::Regression);
@@ -257,10 +272,36 @@ mod tests {
     }
 
     #[test]
+    fn what_is_below_the_margin_decides_nothing_beside_what_is_beyond_it() {
+        let mut made = rich();
+        made.judgement.series.truncate(2);
+        let change = made.judgement.series[0].changes[0].clone();
+        let worse =
+            |ratio: f64| Change { ratio, better: Some(ratio < 1.0), accepted: None, ..change.clone() };
+        let of_events = |allocated: f64, calls: Option<f64>| {
+            let mut series = made.judgement.series.clone();
+            (series[0].metric, series[0].exact) = ("alloc.bytes".to_owned(), false);
+            (series[1].metric, series[1].exact) = ("malloc.count".to_owned(), true);
+            series[0].changes = vec![worse(allocated)];
+            series[1].changes = calls.into_iter().map(worse).collect();
+            let shown: Vec<&Series> = series.iter().collect();
+            let events = of(&shown, 0.02);
+            assert_eq!(events.len(), 1);
+            (events[0].outcome(), events[0].is_minor(), events[0].changes[0].0.metric.clone())
+        };
+        let (better, regression) = (EventDirection::Improvement, EventDirection::Regression);
+        let (bytes, count) = ("alloc.bytes".to_owned(), "malloc.count".to_owned());
+        assert_eq!(of_events(1.0003, Some(0.79)), (better, false, count));
+        assert_eq!(of_events(1.03, Some(0.79)), (regression, false, bytes.clone()));
+        assert_eq!(of_events(1.0003, Some(0.999)), (regression, true, bytes.clone()));
+        assert_eq!(of_events(1.0003, None), (regression, true, bytes));
+    }
+
+    #[test]
     fn time_outweighs_memory_and_a_reason_excuses() {
         let made = rich();
         let shown: Vec<&Series> = made.judgement.series.iter().collect();
-        let events = of(&shown);
+        let events = of(&shown, 0.02);
         let outcome = |at: usize| events.iter().find(|event| event.at == at).map(HistoryEvent::outcome);
         assert_eq!(outcome(5), Some(EventDirection::Improvement), "faster, though it takes more memory");
         assert_eq!(outcome(13), Some(EventDirection::Regression));

@@ -89,7 +89,7 @@ pub(crate) fn text(page: &HistoryReport<'_>) -> String {
         set: event.set.clone(),
         left_out: words::left_out(page, event),
         before: event.before,
-        minor: event.is_minor(page.margin()),
+        minor: event.is_minor(),
         explained: page.explained_of(event).cloned().collect(),
         changes: event
             .changes

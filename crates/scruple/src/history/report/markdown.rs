@@ -1,6 +1,6 @@
 //! Markdown: lines that can be pasted into a message, and the table behind them.
 
-use super::event::{EventDirection, HistoryEvent, weight};
+use super::event::{EventDirection, HistoryEvent, rank};
 use super::{ExplainedChange, HistoryReport, commit_links, csv, minor_changes, open_questions, words};
 use crate::render::markup::{Markup, code, escaped};
 use crate::render::metric_words::title;
@@ -79,7 +79,8 @@ pub(crate) fn pair(page: &HistoryReport<'_>, from: usize, to: usize) -> String {
         let found: Vec<(&Series, f64)> =
             series.filter_map(|series| Some((*series, between(page, series, from, to)?))).collect();
         if !found.is_empty() {
-            let most_important = found.iter().min_by_key(|(series, _)| weight(&series.metric));
+            let of = |(series, ratio): &&(&Series, f64)| rank(&series.metric, *ratio, page.margin());
+            let most_important = found.iter().min_by_key(of);
             let outcome = most_important.map_or(EventDirection::Change, |(series, ratio)| {
                 EventDirection::of_metric(&series.metric, words::is_better(series, *ratio))
             });
@@ -103,7 +104,7 @@ fn event_lines(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
     let mut found: Vec<_> = subjects(page).into_iter().map(|subject| (subject, changed(subject))).collect();
     found.retain(|(_, changes)| !changes.is_empty());
     sorting::by_key(&mut found, |(_, changes)| {
-        changes.iter().map(|(series, _)| weight(&series.metric)).min()
+        changes.iter().map(|(series, ratio)| rank(&series.metric, *ratio, page.margin())).min()
     });
     for (place, (subject, changes)) in found.iter().enumerate() {
         let parts = amounts(changes);

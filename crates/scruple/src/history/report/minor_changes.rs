@@ -1,4 +1,4 @@
-//! Changes that tables leave out: exact ones that are too small to matter.
+//! Changes that tables leave out: those of counts that are too small to matter.
 
 use super::HistoryReport;
 use super::words::{change_text, number, plain, short};
@@ -16,7 +16,7 @@ pub(crate) fn no_change(page: &HistoryReport<'_>) -> String {
     }
 }
 
-/// Writes a line that summarizes the exact changes that are too small to matter.
+/// Writes a line that summarizes the changes of counts that are too small to matter.
 pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
     let minor = page.minor();
     let changes = || minor.iter().flat_map(|event| &event.changes);
@@ -36,7 +36,7 @@ pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
         .collect();
     let more = minor.len().saturating_sub(MINOR);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let count = number(minor.len(), "exact change");
+    let count = number(minor.len(), "change");
     (!minor.is_empty()).then(|| format!("{count} below {bound}: {}{more}.", names.join(", ")))
 }
 

@@ -124,7 +124,7 @@ impl<'a> HistoryReport<'a> {
             }
         }
         let shown: Vec<&Series> = judgement.series.iter().filter(usual).collect();
-        let events = event::of(&shown);
+        let events = event::of(&shown, history.run.terms.margin);
         HistoryReport {
             history,
             judgement,
@@ -145,7 +145,7 @@ impl<'a> HistoryReport<'a> {
                 metrics.iter().any(|pattern| declared.matches(pattern))
             };
             self.shown = self.judgement.series.iter().filter(named).collect();
-            self.events = event::of(&self.shown);
+            self.events = event::of(&self.shown, self.margin());
         }
         self
     }
@@ -238,14 +238,13 @@ impl<'a> HistoryReport<'a> {
 
     /// Returns the events that tables show, the most important first.
     fn shown_events(&self) -> Vec<&HistoryEvent<'a>> {
-        event::worst_first(self.events.iter().filter(|event| !event.is_minor(self.margin())))
+        event::worst_first(self.events.iter().filter(|event| !event.is_minor()))
     }
 
-    /// Returns the events that are mentioned in one line, the largest first: exact changes that are too small to
+    /// Returns the events that are mentioned in one line, the largest first: changes of counts that are too small to
     /// matter.
     fn minor(&self) -> Vec<&HistoryEvent<'a>> {
-        let mut minor: Vec<&HistoryEvent<'_>> =
-            self.events.iter().filter(|event| event.is_minor(self.margin())).collect();
+        let mut minor: Vec<&HistoryEvent<'_>> = self.events.iter().filter(|event| event.is_minor()).collect();
         sorting::by(&mut minor, |one, other| other.size().total_cmp(&one.size()));
         minor
     }

@@ -406,7 +406,7 @@ fn the_report_on_a_terminal() {
      #7 change  035e2aa2de  Keep modules that were decoded
         accepted: modules are kept, see the design
         peak memory  9.10 MB → 11.4 MB  +25.3 % [+23.8, +26.8]  more
-    1 exact change below 0.01 %: #5 736ae31d67 allocated -16 B.
+    1 change below 0.01 %: #5 736ae31d67 allocated -16 B.
     No change was found at the other 20 weighed versions.
 
     Could not be weighed
@@ -474,7 +474,7 @@ fn lines_to_paste() {
     | 4 | 5c55827dec | `Change number 19 of the interpreter` | init wall | 390 ms | 201 ms | -48.5 % [-49.0, -47.9] |
     | 7 | 035e2aa2de | `Keep modules that were decoded` | init peak memory | 9.10 MB | 11.4 MB | +25.3 % [+23.8, +26.8] |
 
-    1 exact change below 0.01 %: #&#8203;5 736ae31d67 allocated -16 B.
+    1 change below 0.01 %: #&#8203;5 736ae31d67 allocated -16 B.
 
     ## Could not be weighed
 
