@@ -222,8 +222,9 @@ impl UnitFolder {
 }
 
 fn read(path: &Path) -> Result<Option<String>, Fault> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
+    match fs::read(path) {
+        // A damaged file is refused where it is parsed.
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
     }
@@ -253,6 +254,19 @@ mod tests {
         left.sort();
         assert_eq!(left, ["recent", "waits", "waits.lock"]);
         drop(held);
+    }
+
+    #[test]
+    fn a_damaged_result_is_refused_with_what_to_do() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = UnitFolder::make(place.path().join("farm")).expect("made");
+        for damaged in [&b""[..], b"{\"node\":", b"\xff\xfe\x00"] {
+            fs::write(folder.result_path("a"), damaged).expect("written");
+            let refused = folder.parsed_result("a").err().expect("no result").message;
+            let path = folder.result_path("a");
+            let advice = format!("remove ‘{}’, and type the same command again", path.display());
+            assert!(refused.ends_with(&advice), "{refused}");
+        }
     }
 
     #[test]
