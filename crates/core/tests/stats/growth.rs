@@ -111,14 +111,16 @@ fn the_true_form_is_never_far_away_under_disturbed_readings() {
         GrowthForm::Quadratic,
         GrowthForm::Cubic,
     ] {
-        let (mut named, mut kept) = (0, 0);
+        let (mut named, mut kept, mut open) = (0, 0, 0);
         for _ in 0..100 {
             let points = readings(&mut pcg, &sizes, |n| 40.0 + 3.0 * form.at(n).expect("n is positive"));
             let found = noisy(&points, 0.95).expect("eleven sizes");
             named += u32::from(found.form == form && found.also_possible.is_empty());
             kept += u32::from(found.form == form || found.also_possible.contains(&form));
+            open += u32::from(found.form == GrowthForm::Other);
         }
-        assert!(named >= 75 && kept >= 95, "{form}: named {named}, kept {kept} of 100");
+        // The intervals of all medians hold in 95 % of all cases; in the others no curve passes them.
+        assert!(named >= 75 && kept >= 90 && kept + open >= 97, "{form}: named {named}, kept {kept} of 100");
     }
 }
 
@@ -172,6 +174,54 @@ fn growth_by_orders_of_magnitude_is_never_constant() {
 fn layouts_that_move_a_loop_by_a_few_percent_are_no_growth() {
     let found = noisy(&steady(&[(10.0, 50.0), (100.0, 51.5), (1000.0, 49.5), (10_000.0, 51.0)]), 0.95);
     assert_eq!(found.map(|growth| growth.form), Ok(GrowthForm::Constant));
+}
+
+#[test]
+fn a_curve_that_misses_medians_beyond_their_intervals_is_not_named() {
+    let form = |costs: &[(f64, f64)]| noisy(&steady(costs), 0.95).expect("sizes").form;
+    let doubled = [1000.0, 2000.0, 4000.0, 8000.0, 16_000.0];
+    let with = |costs: [f64; 5]| doubled.into_iter().zip(costs).collect::<Vec<_>>();
+    // A line above a constant, whose last size no longer fits into a cache.
+    assert_eq!(form(&with([12.0, 12.9, 14.7, 18.4, 38.6])), GrowthForm::Other);
+    assert_eq!(form(&with([12.5, 13.5, 15.5, 19.5, 43.5])), GrowthForm::Other);
+    assert_eq!(form(&with([12.5, 13.5, 15.5, 19.5, 27.5])), GrowthForm::Linear);
+    // Powers of n between the forms, and a step.
+    assert_eq!(form(&doubled.map(|n| (n, n.sqrt()))), GrowthForm::Other);
+    assert_eq!(form(&doubled.map(|n| (n, n * n.sqrt()))), GrowthForm::Other);
+    assert_eq!(form(&doubled.map(|n| (n, if n < 4000.0 { n } else { 1.5 * n }))), GrowthForm::Other);
+    // A few per cent of layout choose no form, and forbid none.
+    let found = noisy(&steady(&doubled.map(|n| (n, n * if n == 4000.0 { 1.02 } else { 1.0 }))), 0.95);
+    assert_eq!(found.expect("five sizes").form, GrowthForm::Linear);
+}
+
+/// The share of costs of a wrong description, of those with a step, of other powers of n, and of two forms in turn.
+#[test]
+fn costs_without_a_form_are_seldom_given_one() {
+    let mut pcg = Pcg::new(13);
+    let (mut wrong, mut right) = (0, 0);
+    for _ in 0..100 {
+        let sizes: Vec<f64> = (0..5 + pcg.below(3)).map(|power| 1000.0 * f64::from(1_u32 << power)).collect();
+        let at = sizes[1 + pcg.below(sizes.len() as u32 - 1) as usize];
+        let constant = at * 3.0 * pcg.unit();
+        let kind = pcg.below(4);
+        let cost = |n: f64| match kind {
+            0 => n * (n / 1000.0).sqrt(),
+            1 => (n * 1000.0).sqrt(),
+            2 => n.max(at),
+            _ => n + n * n / at,
+        };
+        let of = |cost: &dyn Fn(f64) -> f64| {
+            let points: Vec<(f64, f64)> = sizes.iter().map(|n| (*n, constant + cost(*n))).collect();
+            noisy(&steady(&points), 0.95).expect("sizes")
+        };
+        let found = of(&cost);
+        // A line and a square together are a square for large n.
+        wrong += u32::from(found.form.has_curve() && !(kind == 3 && found.form == GrowthForm::Quadratic));
+        let line = of(&|n| n);
+        right +=
+            u32::from(line.form == GrowthForm::Linear || line.also_possible.contains(&GrowthForm::Linear));
+    }
+    assert!(wrong <= 20 && right >= 95, "{wrong} wrong, {right} lines found");
 }
 
 #[test]

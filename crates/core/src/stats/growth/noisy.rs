@@ -8,8 +8,19 @@ use super::super::ranks::mann_whitney_u;
 use super::{Growth, GrowthForm, NoFit};
 use crate::sorting;
 
-/// The largest root mean square of the relative distances of medians from a curve at which the curve still fits them.
-const CLOSE: f64 = 0.25;
+/// A curve agrees with the readings if it passes the interval of each median within this share, since code layout differs
+/// from size to size.
+const LAYOUT: f64 = 0.02;
+
+/// A curve that does not agree with the readings, for instance because caches are full from some size on, is named only if
+/// it misses no interval by more than this share, and if every other curve is this many times as far from the medians
+/// (root mean square).
+const CLOSE: f64 = 0.1;
+const CLOSEST: f64 = 4.0;
+
+/// Where a size has too few readings for an interval: the largest root mean square of the distances of medians from a
+/// curve that fits them.
+const ROUGH: f64 = 0.25;
 
 /// Two sizes differ where the gap between the intervals of their medians exceeds this share, since code layout alone
 /// changes a loop by this much. Where a size has too few readings for an interval, its noise is unknown: the readings
@@ -26,8 +37,9 @@ const WIDE_SLACK: f64 = 0.5;
 /// of one size. The constant is preferred wherever it is possible.
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
-/// differ beyond their own intervals; where they do and no curve comes close, the form is [`GrowthForm::Other`]. Where
-/// there are too few readings to tell whether sizes differ, it is [`GrowthForm::Unknown`].
+/// differ beyond their own intervals, and another form only where its curve agrees with these intervals, or is far closer
+/// than all others. Otherwise the form is [`GrowthForm::Other`]. Where there are too few readings to tell whether sizes
+/// differ, it is [`GrowthForm::Unknown`].
 ///
 /// # Errors
 ///
@@ -37,17 +49,21 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     let sizes = by_size(points)?;
     let n: Vec<f64> = sizes.iter().map(|size| size.0).collect();
     let costs: Vec<f64> = sizes.iter().map(|size| median(&size.1)).collect();
+    let each = 1.0 - (1.0 - level) / sizes.len() as f64;
+    let intervals: Vec<Option<Interval>> = sizes.iter().map(|size| median_interval(&size.1, each)).collect();
+    let known: Option<Vec<Interval>> = intervals.iter().copied().collect();
+    let weights = known.as_ref().map_or(vec![1.0; n.len()], |intervals| weights(&costs, intervals));
     let mut fits: Vec<NoisyFit> =
-        GrowthForm::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs)).collect();
+        GrowthForm::GROWING.into_iter().filter_map(|form| grow(form, &n, &costs, &weights)).collect();
     fits.retain(|fit| fit.slope > 0.0);
     sorting::by(&mut fits, |a, b| a.squares.total_cmp(&b.squares));
-    let flat = flat(&costs);
+    let flat = flat(&costs, &weights);
     let of = |fit: &NoisyFit, slope: Option<Interval>, others: Vec<GrowthForm>| {
         let ends = Some([(n[0], costs[0]), (n[n.len() - 1], costs[costs.len() - 1])]);
         Ok(Growth { ends, ..growth(fit, slope, others, costs.len()) })
     };
     let without_curve = |form, squares| NoisyFit { form, intercept: costs[0], squares, ..flat };
-    let Some(differ) = differ(&sizes, level) else {
+    let Some(differ) = differ(&sizes, &intervals, level) else {
         return of(&without_curve(GrowthForm::Unknown, flat.squares), None, Vec::new());
     };
     let Some(best) = fits.first() else {
@@ -56,20 +72,34 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
     };
 
     let freedom = costs.len() as f64 - 2.0;
-    let (left, (replicated, replicate_freedom)) = (best.squares / freedom, spread(&sizes));
+    let (left, (replicated, replicate_freedom)) = (best.squares / freedom, spread(&sizes, &weights));
     let (variance, freedom) =
         if left >= replicated { (left, freedom) } else { (replicated, replicate_freedom) };
     let limit = best.squares + variance * normal::fisher(level, 1.0, freedom);
-    let close = |fit: &&NoisyFit| !differ || (fit.squares / costs.len() as f64).sqrt() <= CLOSE;
-    let possible = |fit: &&NoisyFit| fit.squares <= limit && close(fit);
-    if !differ && possible(&&flat) {
-        let others = fits.iter().filter(possible).map(|fit| fit.form).collect();
+    let within = |fit: &&NoisyFit| fit.squares <= limit;
+    if !differ && within(&&flat) {
+        let others = fits.iter().filter(within).map(|fit| fit.form).collect();
         return of(&flat, None, others);
     }
-    if !close(&best) {
-        return of(&without_curve(GrowthForm::Other, best.squares), None, Vec::new());
-    }
-    let others = fits[1..].iter().filter(possible).map(|fit| fit.form).collect();
+    let misses = |fit: &NoisyFit, share: f64| match &known {
+        Some(intervals) => n.iter().zip(intervals).any(|(n, interval)| {
+            let cost = fit.at(*n);
+            cost < (1.0 - share) * interval.low || cost > (1.0 + share) * interval.high
+        }),
+        None => (fit.squares / costs.len() as f64).sqrt() > ROUGH,
+    };
+    let layout_explains =
+        |fit: &NoisyFit| n.iter().zip(&costs).all(|(n, cost)| (fit.at(*n) / cost - 1.0).abs() <= LAYOUT);
+    let others: Vec<GrowthForm> = if !misses(best, LAYOUT) {
+        let possible = |fit: &&NoisyFit| !misses(fit, CLOSE) && (within(fit) || layout_explains(fit));
+        fits[1..].iter().filter(possible).map(|fit| fit.form).collect()
+    } else {
+        let far = limit.max(CLOSEST * CLOSEST * best.squares);
+        if misses(best, CLOSE) || fits[1..].iter().any(|fit| fit.squares <= far) {
+            return of(&without_curve(GrowthForm::Other, best.squares), None, Vec::new());
+        }
+        Vec::new()
+    };
     let half = normal::student(level, freedom) * (variance * best.slope_variance).sqrt();
     let interval = Interval { low: best.slope - half, high: best.slope + half, level };
     of(best, Some(interval), others)
@@ -77,12 +107,11 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
 
 /// Whether the intervals of the medians of any two sizes are disjoint, at this level for all of them together
 /// (Bonferroni); `None` where there are too few readings to tell.
-fn differ(sizes: &[(f64, Vec<f64>)], level: f64) -> Option<bool> {
-    let each = 1.0 - (1.0 - level) / sizes.len() as f64;
+fn differ(sizes: &[(f64, Vec<f64>)], intervals: &[Option<Interval>], level: f64) -> Option<bool> {
     let (mut slack, mut few) = (SLACK, false);
     let (mut highest_low, mut lowest_high) = (f64::NEG_INFINITY, f64::INFINITY);
-    for (_, costs) in sizes {
-        let (low, high) = match median_interval(costs, each) {
+    for ((_, costs), interval) in sizes.iter().zip(intervals) {
+        let (low, high) = match interval {
             Some(interval) => (interval.low, interval.high),
             None => {
                 (slack, few) = (WIDE_SLACK, true);
@@ -122,6 +151,13 @@ struct NoisyFit {
     squares: f64,
     /// The variance of the slope for noise of unit variance.
     slope_variance: f64,
+}
+
+impl NoisyFit {
+    /// The cost of size `n` on the curve.
+    fn at(&self, n: f64) -> f64 {
+        self.intercept + self.slope * self.form.at(n).unwrap_or(f64::NAN)
+    }
 }
 
 fn growth(
@@ -165,44 +201,63 @@ fn by_size(points: &[(f64, f64)]) -> Result<Vec<(f64, Vec<f64>)>, NoFit> {
 }
 
 /// The relative variance of a median that the readings of one size predict, with its degrees of freedom.
-fn spread(sizes: &[(f64, Vec<f64>)]) -> (f64, f64) {
-    let replicated: Vec<&Vec<f64>> =
-        sizes.iter().map(|size| &size.1).filter(|costs| costs.len() >= 3).collect();
+fn spread(sizes: &[(f64, Vec<f64>)], weights: &[f64]) -> (f64, f64) {
+    let replicated: Vec<(&Vec<f64>, f64)> = sizes
+        .iter()
+        .map(|size| &size.1)
+        .zip(weights.iter().copied())
+        .filter(|one| one.0.len() >= 3)
+        .collect();
     if replicated.is_empty() {
         return (0.0, 0.0);
     }
-    let of_median = |costs: &&Vec<f64>| {
+    let of_median = |(costs, weight): &(&Vec<f64>, f64)| {
         let centre = median(costs);
         let deviations: Vec<f64> = costs.iter().map(|cost| (cost / centre - 1.0).abs()).collect();
-        std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / costs.len() as f64
+        weight * std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / costs.len() as f64
     };
     let variance = replicated.iter().map(of_median).sum::<f64>() / replicated.len() as f64;
-    (variance, replicated.iter().map(|costs| costs.len() as f64 - 1.0).sum())
+    (variance, replicated.iter().map(|(costs, _)| costs.len() as f64 - 1.0).sum())
 }
 
-fn flat(costs: &[f64]) -> NoisyFit {
-    let (sum, squares) =
-        costs.iter().fold((0.0, 0.0), |(s, q), cost| (s + 1.0 / cost, q + 1.0 / (cost * cost)));
+/// The weight of each median, 1 on average: a median that is known only roughly, since other work disturbed most of its
+/// readings, must not move the curve away from the others.
+fn weights(costs: &[f64], intervals: &[Interval]) -> Vec<f64> {
+    let of =
+        |(cost, interval): (&f64, &Interval)| 1.0 / (LAYOUT.powi(2) + (interval.half_width() / cost).powi(2));
+    let weights: Vec<f64> = costs.iter().zip(intervals).map(of).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|weight| weight * costs.len() as f64 / sum).collect()
+}
+
+fn flat(costs: &[f64], weights: &[f64]) -> NoisyFit {
+    let each = || costs.iter().zip(weights);
+    let (sum, squares) = each().fold((0.0, 0.0), |(s, q), (cost, w)| (s + w / cost, q + w / (cost * cost)));
     let intercept = sum / squares;
-    let squares = costs.iter().map(|cost| (1.0 - intercept / cost).powi(2)).sum();
+    let squares = each().map(|(cost, w)| w * (1.0 - intercept / cost).powi(2)).sum();
     NoisyFit { form: GrowthForm::Constant, intercept, slope: 0.0, squares, slope_variance: 0.0 }
 }
 
-/// Minimises Σ (1 − (a + b·g)/cost)², with g and cost scaled to about 1 so that n³ loses no digits.
-fn grow(form: GrowthForm, n: &[f64], costs: &[f64]) -> Option<NoisyFit> {
+/// Minimises Σ weight·(1 − (a + b·g)/cost)², with g and cost scaled to about 1 so that n³ loses no digits.
+fn grow(form: GrowthForm, n: &[f64], costs: &[f64], weights: &[f64]) -> Option<NoisyFit> {
     let g: Vec<f64> = n.iter().map(|&n| form.at(n)).collect::<Option<_>>()?;
     let widest = g.iter().fold(0.0_f64, |widest, g| widest.max(g.abs()));
     let scale = median(costs);
-    let columns = || g.iter().zip(costs).map(|(g, cost)| (scale / cost, g / widest * scale / cost));
+    // Each row is multiplied by the root of its weight.
+    let columns = || {
+        let rows = g.iter().zip(costs).zip(weights);
+        rows.map(|((g, cost), w)| (w.sqrt(), w.sqrt() * scale / cost, w.sqrt() * g / widest * scale / cost))
+    };
     // Gram-Schmidt: the slope follows from the part of the second column that the first does not explain.
-    let (uu, uv, u) = columns().fold((0.0, 0.0, 0.0), |s, (u, v)| (s.0 + u * u, s.1 + u * v, s.2 + u));
-    let (rest, projected) = columns().fold((0.0, 0.0), |s, (u, v)| {
+    let (uu, uv, u) =
+        columns().fold((0.0, 0.0, 0.0), |s, (one, u, v)| (s.0 + u * u, s.1 + u * v, s.2 + one * u));
+    let (rest, projected) = columns().fold((0.0, 0.0), |s, (one, u, v)| {
         let apart = v - uv / uu * u;
-        (s.0 + apart * apart, s.1 + apart)
+        (s.0 + apart * apart, s.1 + one * apart)
     });
     let slope = projected / rest;
     let intercept = (u - slope * uv) / uu;
-    let squares = columns().map(|(u, v)| (1.0 - intercept * u - slope * v).powi(2)).sum();
+    let squares = columns().map(|(one, u, v)| (one - intercept * u - slope * v).powi(2)).sum();
     let back = scale / widest;
     let fit = NoisyFit {
         form,
