@@ -27,7 +27,6 @@ use crate::metric::{Metric, Quality, metric};
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
 use crate::stats::Interval;
-use crate::stats::bootstrap;
 use crate::stats::median_interval::median_interval;
 use crate::stats::paired::Why;
 use crate::stats::processes;
@@ -40,9 +39,6 @@ use std::collections::HashMap;
 /// The resident size varies by up to this many bytes between identical runs, because at a page fault the kernel also
 /// maps neighbouring pages of a file if they are in memory.
 const RESIDENT_NOISE: f64 = 300_000.0;
-
-/// The seed of resampled intervals, fixed so that judging a run again gives the same result.
-const RESAMPLING_SEED: u64 = 0x5c12_0b1e;
 
 /// The estimate of one metric of one arm.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,9 +114,9 @@ pub fn estimate(sample: &Sample, level: f64) -> Estimate {
     if sample.quality <= Quality::Near && sample.repeats() {
         return Estimate { value, interval: None, range, method: "counted" };
     }
-    let processes = sample.by_process();
-    if processes.len() > 1
-        && let Some(found) = bootstrap::median_of_amounts(&processes, level, RESAMPLING_SEED)
+    let by_process = sample.by_process();
+    if by_process.len() > 1
+        && let Some(found) = processes::median_of_amounts(&by_process, level)
     {
         return Estimate { value, interval: Some(found.interval), range, method: found.method };
     }

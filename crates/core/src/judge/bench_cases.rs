@@ -3,7 +3,7 @@
 use super::counted_blocks::{counted, is_starved};
 use super::process_groups::{self, ProcessReadings, readings_of_processes};
 use super::witnesses::in_fastest_blocks;
-use super::{Groups, Pair, RESAMPLING_SEED, estimate};
+use super::{Groups, Pair, estimate};
 use crate::evidence::Replicate;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
@@ -97,7 +97,7 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let processes = readings_of_processes(&raw, readings);
     let pairs: Vec<(&[f64], &[f64])> =
         processes.iter().map(|process| (process.raw.as_slice(), process.tare.as_slice())).collect();
-    let mut net = tare::net_by_process(&pairs, level, RESAMPLING_SEED).ok()?;
+    let mut net = tare::net_by_process(&pairs, level).ok()?;
     let quick = in_fastest_blocks(&readings.readings);
     if net.below_resolution.is_none() {
         // What makes some batches of this run longer, such as a collector, may make most batches of the next run longer.

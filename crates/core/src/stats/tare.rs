@@ -5,9 +5,9 @@
 use serde::Serialize;
 
 use super::Interval;
-use super::bootstrap;
 use super::median_interval::median_interval;
 use super::paired::{Why, blocks_needed};
+use super::processes;
 use super::quantile::median;
 
 /// A cost without that of the harness, in the unit of the metric.
@@ -23,8 +23,8 @@ pub struct Net {
     /// never exceeds the upper end of the raw cost. Absent where each process by itself shows a cost and processes only
     /// disagree about its size.
     pub below_resolution: Option<f64>,
-    /// Whether neither a cost nor its smallness is certain, because the readings vary so much that the interval
-    /// includes 0 and reaches beyond the tare. Then only the interval can be reported.
+    /// Whether the readings vary so much that only the interval can be reported: it reaches beyond the tare, and includes
+    /// 0 or has ends that are more than [`VAGUE`]-fold apart.
     pub unknown: bool,
     /// The method of the interval, in words.
     pub method: &'static str,
@@ -33,6 +33,10 @@ pub struct Net {
 /// Two copies of one loop differ by up to about this share, depending on their addresses. More readings do not average
 /// this out, and another build or invocation may differ, so intervals are widened by this share of the tare.
 pub const RESOLUTION: f64 = 0.01;
+
+/// A net whose interval has ends further apart than by this factor, an order of magnitude to either side, is not known,
+/// even where each process shows a cost.
+pub const VAGUE: f64 = 100.0;
 
 /// The net of readings taken in blocks: the i-th readings of `raw` and of `tare` belong to block i.
 ///
@@ -54,12 +58,12 @@ pub fn net(raw: &[f64], tare: &[f64], level: f64) -> Result<Net, Why> {
 /// The net of readings taken in several processes, each given as a pair of slices (raw, tare).
 ///
 /// Where processes differ more than their own noise explains, the interval is wide enough to cover that; see
-/// [`bootstrap::median_of_groups`].
+/// [`processes::median_of_groups`].
 ///
 /// # Errors
 ///
 /// Fails as [`net`] does.
-pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> Result<Net, Why> {
+pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64) -> Result<Net, Why> {
     let groups = processes.iter().map(|(raw, tare)| differences(raw, tare)).collect::<Result<Vec<_>, _>>()?;
     let n = groups.iter().map(Vec::len).sum();
     let tares: Vec<f64> = processes.iter().flat_map(|(_, tare)| tare.iter().copied()).collect();
@@ -74,13 +78,13 @@ pub fn net_by_process(processes: &[(&[f64], &[f64])], level: f64, seed: u64) -> 
     };
     let certain = n >= blocks_needed(level) && groups.iter().all(shows_a_cost);
     let found = match certain {
-        true => bootstrap::median_of_amounts(&groups, level, seed),
-        false => bootstrap::median_of_groups(&groups, level, seed),
+        true => processes::median_of_amounts(&groups, level),
+        false => processes::median_of_groups(&groups, level),
     };
     let net = found.ok_or(Why::TooFew { have: n, need: blocks_needed(level).max(n + 1) })?;
     let raw = || {
         let raw: Vec<Vec<f64>> = processes.iter().map(|(raw, _)| raw.to_vec()).collect();
-        bootstrap::median_of_amounts(&raw, level, seed).map(|raw| raw.interval)
+        processes::median_of_amounts(&raw, level).map(|raw| raw.interval)
     };
     Ok(of((net.estimate, net.interval), certain, raw, &tares, net.method))
 }
@@ -96,7 +100,10 @@ fn of(
 ) -> Net {
     let tare = median(tares);
     let resolution = RESOLUTION * tare;
-    let known = |interval| Net { estimate, interval, below_resolution: None, unknown: false, method };
+    let known = |interval: Interval| {
+        let unknown = interval.high > tare && interval.high > VAGUE * interval.low;
+        Net { estimate, interval, below_resolution: None, unknown, method }
+    };
     if (certain || interval.low > 0.0) && estimate > resolution {
         let low = (interval.low - resolution).max(0.0);
         return known(Interval { low, high: interval.high + resolution, ..interval });
@@ -116,9 +123,9 @@ fn of(
     let limit = if interval.high > 0.0 { interval.high } else { interval.low.abs() };
     let limit = limit.max(resolution).min(raw.map_or(f64::INFINITY, |raw| raw.high));
     if limit <= tare {
-        return Net { below_resolution: Some(limit), ..known(interval) };
+        return Net { below_resolution: Some(limit), unknown: false, ..known(interval) };
     }
-    Net { unknown: true, ..known(Interval { high: limit, ..interval }) }
+    known(Interval { high: limit, ..interval })
 }
 
 fn differences(raw: &[f64], tare: &[f64]) -> Result<Vec<f64>, Why> {

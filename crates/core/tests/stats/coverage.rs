@@ -11,11 +11,13 @@ use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
 use scruple_core::stats::Interval;
 use scruple_core::stats::rng::Pcg;
 use scruple_core::stats::summary::mean;
-use scruple_core::stats::{bootstrap, growth, median_interval, ols, paired, power, quantile, tare};
+use scruple_core::stats::{
+    bootstrap, growth, median_interval, ols, paired, power, processes, quantile, tare,
+};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, NoisyRow, Verdict, compare_many, compare_noisy};
 
-use crate::noise::{NOISES, Noise, blocks, normal, processes};
+use crate::noise::{self, NOISES, Noise, blocks, normal};
 
 /// The share of `tries` attempts that return true. Each attempt gets its own random generator.
 pub fn share(tries: u64, seed: u64, mut attempt: impl FnMut(&mut Pcg) -> bool) -> f64 {
@@ -214,10 +216,9 @@ fn several_processes(tries: u64) {
     for count in [3, 5, 8, 20] {
         for between in [0.0, 0.002, 0.005, 0.05] {
             let held = share(tries, 83, |pcg| {
-                let groups = processes(pcg, count, 20, between, 0.02);
-                bootstrap::median_of_groups(&groups, 0.95, 1)
-                    .is_some_and(|found| found.interval.contains(100.0))
-                    && bootstrap::median_of_amounts(&groups, 0.95, 1)
+                let groups = noise::processes(pcg, count, 20, between, 0.02);
+                processes::median_of_groups(&groups, 0.95).is_some_and(|found| found.interval.contains(100.0))
+                    && processes::median_of_amounts(&groups, 0.95)
                         .is_some_and(|found| found.interval.contains(100.0))
             });
             println!(
@@ -235,11 +236,11 @@ fn several_processes(tries: u64) {
 fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
     let mut pooled = 0.0;
     let held = share(150, 88, |pcg| {
-        let groups = processes(pcg, 5, 30, 0.003, 0.02);
+        let groups = noise::processes(pcg, 5, 30, 0.003, 0.02);
         let plain =
             median_interval::median_interval(&groups.concat(), 0.95).is_some_and(|i| i.contains(100.0));
         pooled += f64::from(u8::from(plain)) / 150.0;
-        let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("five processes");
+        let found = processes::median_of_amounts(&groups, 0.95).expect("five processes");
         found.interval.contains(100.0)
     });
     println!(
@@ -256,9 +257,9 @@ fn intervals_hold_where_processes_differ_by_too_little_to_be_seen() {
 fn intervals_hold_the_figure_of_the_next_invocation() {
     for count in [3, 5, 8] {
         let held = share(150, 89, |pcg| {
-            let groups = processes(pcg, count, 30, 0.05, 0.02);
-            let next = quantile::median(&processes(pcg, count, 30, 0.05, 0.02).concat());
-            let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("enough processes");
+            let groups = noise::processes(pcg, count, 30, 0.05, 0.02);
+            let next = quantile::median(&noise::processes(pcg, count, 30, 0.05, 0.02).concat());
+            let found = processes::median_of_amounts(&groups, 0.95).expect("enough processes");
             found.interval.contains(next)
         });
         println!("{count} processes: the interval holds the next figure in {:.1} %", 100.0 * held);
@@ -266,10 +267,49 @@ fn intervals_hold_the_figure_of_the_next_invocation() {
     }
 }
 
+/// Some processes take up to twenty times as long, or are of one of two kinds. Three say little about that, and their
+/// interval is wide without end; from five on it holds the next figure, and says how far processes were apart.
+fn processes_of_two_kinds(tries: u64) {
+    for (kind, part) in [("disturbed", 0.1), ("disturbed", 0.3), ("of another kind", 0.5)] {
+        for (count, limit) in [(3, 1e7), (5, 2e3), (8, 250.0)] {
+            let mut widest = 0.0_f64;
+            let held = share(tries, 92, |pcg| {
+                let mut run = || -> Vec<Vec<f64>> {
+                    let mut groups = noise::processes(pcg, count, 12, 0.005, 0.02);
+                    for group in &mut groups {
+                        let factor = if kind == "disturbed" { 20.0_f64.powf(pcg.unit()) } else { 3.0 };
+                        let slower = if pcg.unit() < part { factor } else { 1.0 };
+                        group.iter_mut().for_each(|reading| *reading *= slower);
+                    }
+                    groups
+                };
+                let next = quantile::median(&run().concat());
+                let found = processes::median_of_amounts(&run(), 0.95).expect("enough processes").interval;
+                widest = widest.max(found.high / found.low);
+                found.contains(next)
+            });
+            println!(
+                "{count} processes, {part} of them {kind}: the interval holds the next figure in {:.1} %, and is at \
+                 most {widest:.0}-fold",
+                100.0 * held
+            );
+            // A disturbance of most processes in one run of three only is in no interval.
+            assert!(held >= if count == 3 { 0.82 } else { 0.88 }, "{count}, {kind}: {held}");
+            assert!(widest < limit, "{count}, {kind}: {widest}");
+        }
+    }
+}
+
+#[test]
+fn intervals_hold_the_next_figure_where_some_processes_are_slower() {
+    processes_of_two_kinds(150);
+}
+
 #[test]
 #[ignore = "takes minutes in a debug build"]
 fn medians_over_several_processes_hold_although_processes_differ() {
     several_processes(400);
+    processes_of_two_kinds(2000);
 }
 
 /// Three processes that differ by a factor of about two: a Student interval of so few medians on the linear scale would
@@ -283,9 +323,9 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
             .iter()
             .map(|centre| (0..8).map(|_| centre * (0.02 * normal(pcg)).exp()).collect())
             .collect();
-        let found = bootstrap::median_of_amounts(&groups, 0.95, 1).expect("three processes of eight");
+        let found = processes::median_of_amounts(&groups, 0.95).expect("three processes of eight");
         assert!(found.interval.low > 0.0 && found.interval.contains(found.estimate), "{found:?}");
-        let plain = bootstrap::median_of_groups(&groups, 0.95, 1).expect("three processes of eight");
+        let plain = processes::median_of_groups(&groups, 0.95).expect("three processes of eight");
         below += u32::from(plain.interval.low < 0.0);
         plain_holds += u32::from(plain.interval.contains(100.0));
         found.interval.contains(100.0)
@@ -299,7 +339,7 @@ fn amounts_of_few_processes_that_differ_much_have_intervals_above_zero() {
     assert!(below > 50, "only {below} intervals on the plain scale end below zero");
     // The linear scale must not have the better coverage, since three processes hold the same information on both
     // scales.
-    assert!(held >= plain_held - 0.01 && held >= 0.87, "{held}, {plain_held}");
+    assert!(held >= plain_held - 0.02 && held >= 0.87, "{held}, {plain_held}");
 }
 
 /// Nets of three processes of five blocks each, as a busy machine leaves them: a cost that each block shows is never
@@ -315,11 +355,11 @@ fn nets_of_few_blocks_hold_the_next_figure_and_are_not_nothing() {
     };
     let net = |run: &[(Vec<f64>, Vec<f64>)]| {
         let pairs: Vec<(&[f64], &[f64])> = run.iter().map(|(r, t)| (r.as_slice(), t.as_slice())).collect();
-        tare::net_by_process(&pairs, 0.95, 1).expect("fifteen blocks")
+        tare::net_by_process(&pairs, 0.95).expect("fifteen blocks")
     };
     let held = share(300, 90, |pcg| {
         let (found, next) = (net(&run(pcg, 60.0, 0.3)), net(&run(pcg, 60.0, 0.3)));
-        assert!(found.interval.low > 0.0 && !found.unknown, "{found:?}");
+        assert!(found.interval.low > 0.0 && found.below_resolution.is_none(), "{found:?}");
         found.interval.contains(next.estimate)
     });
     println!("3 processes of 5 blocks: the interval of a net holds the next one in {:.1} %", 100.0 * held);

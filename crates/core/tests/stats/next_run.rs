@@ -2,9 +2,9 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long version for")]
 
 use crate::coverage::share;
-use crate::noise::{normal, processes};
+use crate::noise::{self, normal};
 use scruple_core::judge::earlier_runs;
-use scruple_core::stats::{bootstrap, quantile};
+use scruple_core::stats::{processes, quantile};
 
 /// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next
 /// one too seldom, and more often with the figures of earlier runs.
@@ -14,7 +14,7 @@ fn next_runs(tries: u64) {
             let held = share(tries, 90, |pcg| {
                 let mut run = || -> Vec<Vec<f64>> {
                     let level = (runs * normal(pcg)).exp();
-                    let groups = processes(pcg, 5, 4, 0.01, 0.005);
+                    let groups = noise::processes(pcg, 5, 4, 0.01, 0.005);
                     groups
                         .into_iter()
                         .map(|group| group.iter().map(|reading| level * reading).collect())
@@ -23,7 +23,7 @@ fn next_runs(tries: u64) {
                 let mut figures = || quantile::median(&run().concat());
                 let known: Vec<f64> = (0..earlier).map(|_| figures()).collect();
                 let next = figures();
-                let found = bootstrap::median_of_amounts(&run(), 0.95, 1).expect("five processes");
+                let found = processes::median_of_amounts(&run(), 0.95).expect("five processes");
                 let (low, high) = earlier_runs::range(&known, found.estimate);
                 (found.interval.low.min(low)..=found.interval.high.max(high)).contains(&next)
             });

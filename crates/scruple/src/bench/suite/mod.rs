@@ -78,7 +78,7 @@ pub struct SuiteEffort {
     /// The measuring time after which no further process is started.
     pub budget: Duration,
     /// The time after the start within which an answer is wanted: as many processes are started as fit into it, but at
-    /// least the smallest number.
+    /// least the smallest number, and [`timing::SOME`] where fewer give no figure.
     pub answer_within: Option<Duration>,
     /// The time limit of one batch, and of the program's first answers.
     pub case_limit: Duration,
@@ -105,11 +105,18 @@ impl SuiteEffort {
         }
     }
 
-    /// Whether a first answer is complete after so many processes: another would end too late, at `next`, or none is
-    /// needed.
-    fn has_answered(&self, processes: u32, next: Duration, is_right: impl FnOnce() -> bool) -> bool {
-        self.answer_within
-            .is_some_and(|within| processes >= self.processes.0 && (next > within || is_right()))
+    /// Whether a first answer is complete after so many processes: another would end too late, at `next`, unless some
+    /// figure is still missing, or none is needed.
+    fn has_answered(
+        &self,
+        processes: u32,
+        next: Duration,
+        is_right: impl FnOnce() -> bool,
+        is_vague: impl FnOnce() -> bool,
+    ) -> bool {
+        let Some(within) = self.answer_within.filter(|_| processes >= self.processes.0) else { return false };
+        let is_late = next > within && (processes >= timing::SOME || !is_vague());
+        is_late || is_right()
     }
 
     /// Whether every case is counted, however long it takes: where counts decide, or nothing else is measured.
@@ -441,8 +448,10 @@ mod tests {
             counts_decide: false,
         };
         let answered = |effort: &SuiteEffort, processes: u32, next: u64, right: bool| {
-            effort.has_answered(processes, Duration::from_millis(next), || right)
+            effort.has_answered(processes, Duration::from_millis(next), || right, || false)
         };
+        let vague = |processes| effort.has_answered(processes, Duration::from_secs(9), || false, || true);
+        assert!(!vague(3) && !vague(4) && vague(5), "three processes that disagree give no figure");
         assert!(!answered(&effort, 2, 5000, true), "two processes do not show how much processes differ");
         assert!(answered(&effort, 3, 300, true) && !answered(&effort, 3, 300, false));
         assert!(!answered(&effort, 7, 900, false) && answered(&effort, 7, 901, false));

@@ -60,6 +60,10 @@ const CALIBRATION: f64 = 0.5;
 /// answer.
 pub const FEW: u32 = 3;
 
+/// The number of processes from which on an interval says how far apart processes are, however much they differ. Of
+/// three, one that took ten times as long as the others leaves any cost possible.
+pub(super) const SOME: u32 = 5;
+
 /// A first answer needs no further process if half the width of each interval is below this share of the net.
 const RIGHT: f64 = 0.01;
 
@@ -133,8 +137,8 @@ impl TimingPass<'_> {
             let may_end = self.effort.answer_within.is_none()
                 && taken >= least
                 && (out_of_patience || (looks.contains(&taken) && self.enough()));
-            let answered =
-                self.effort.has_answered(taken, self.opened.elapsed() + longest, || self.is_right());
+            let next = self.opened.elapsed() + longest;
+            let answered = self.effort.has_answered(taken, next, || self.is_right(), || self.is_vague());
             if out_of_time
                 || answered
                 || (may_end && !differing_processes::any(self.programs, self.cases, &self.record.run))
@@ -388,6 +392,14 @@ impl TimingPass<'_> {
         };
         judge::pairs(&self.record.run).is_empty()
             && self.cases.weighed.iter().filter(|weighed| weighed.is_open()).all(right)
+    }
+
+    /// Whether the processes of some case disagree so much that it has no figure.
+    fn is_vague(&self) -> bool {
+        let vague = |weighed: &Weighed| {
+            wide_intervals::reducible(&self.record.run, weighed).is_some_and(|(net, _)| net.unknown)
+        };
+        self.cases.weighed.iter().filter(|weighed| weighed.is_open()).any(vague)
     }
 
     /// Whether the interval of a case is narrow enough. For a light body, whose net cost depends on both batches, half
