@@ -45,8 +45,12 @@ impl CountingPass<'_> {
         let mut plan = CountingPlan::new(cases, self.effort, &cases.declared.starting);
         let mut running: Option<CountingProcess> = None;
         let mut findings = CountingFindings::default();
-        let (mut next, mut is_announced) = (0, false);
-        while next < plan.len() {
+        let (mut next, mut is_announced, mut is_last) = (0, false, false);
+        loop {
+            if next == plan.len() && (is_last || !plan.once_more(&self.record.run, cases)) {
+                break;
+            }
+            is_last |= plan.visit(next).process == counting_plan::PROCESSES;
             self.programs.stop_if_interrupted()?;
             if plan.share_from(next, cases) {
                 next = 0;
@@ -184,7 +188,7 @@ impl CountingPass<'_> {
             );
             self.absent(weighed, &why);
             left_out.whole.insert(weighed.arm);
-        } else if !left_out.whole.contains(&weighed.arm) {
+        } else if visit.process < counting_plan::PROCESSES && !left_out.whole.contains(&weighed.arm) {
             left_out.in_part.insert(weighed.arm);
         }
     }

@@ -6,15 +6,19 @@
 use super::own_time::VisitTime;
 use super::{Cases, SuiteEffort, Weighed};
 use crate::progress::in_words;
-use scruple_core::evidence::DIFFER;
+use scruple_core::evidence::{APART, DIFFER, Evidence};
+use scruple_core::judge;
 use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, metric};
+use scruple_core::run::Run;
+use scruple_core::stats::paired::Why;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// The number of processes in which a case is counted by itself. Each of them runs an uncounted iteration first. One
 /// process cannot show that counts repeat, because random values that it draws at its start, such as the seed of its
 /// hash tables, affect all of its counts.
-const PROCESSES: u32 = DIFFER as u32;
+pub(super) const PROCESSES: u32 = DIFFER as u32;
 
 /// The number of readings of each case in a process that it shares with others, and the number of such processes. A slow
 /// case is read once.
@@ -130,6 +134,32 @@ impl CountingPlan {
                 _ => self.visits.extend(shared.iter().rev().map(visit)),
             }
         }
+        self.expect(cases);
+    }
+
+    /// Plans one more process for each case whose counts in two programs lie apart and vary, so that one more reading of
+    /// each decides. Returns whether there are any.
+    pub(super) fn once_more(&mut self, run: &Run, cases: &Cases) -> bool {
+        let lacks_one = |evidence: &Evidence| match evidence {
+            Evidence::Absent { why: Why::TooFew { have, need: APART }, .. } => have + 1 == APART,
+            _ => false,
+        };
+        let judged = judge::compare_pairs(&judge::pairs(run), &run.terms);
+        let nearly = judged.iter().filter(|one| lacks_one(&one.comparison.evidence));
+        let names: BTreeSet<&str> = nearly.flat_map(|one| [one.reference.as_str(), &one.arm]).collect();
+        let name = |case: &usize| run.arms[cases.weighed[*case].arm].name.as_str();
+        let of: Vec<usize> = (0..cases.len()).filter(|case| names.contains(name(case))).collect();
+        if of.is_empty() || self.counts_once() {
+            return false;
+        }
+        let visit = |case: &usize| CountingVisit { case: *case, process: PROCESSES, alone: true, repeats: 1 };
+        self.visits.extend(of.iter().map(visit));
+        self.expect(cases);
+        true
+    }
+
+    /// Estimates how long the visits take.
+    fn expect(&mut self, cases: &Cases) {
         let expected = self.visits.iter().map(|visit| {
             let weighed = &cases.weighed[visit.case];
             let start = self.starting.get(weighed.side).filter(|_| visit.alone);
