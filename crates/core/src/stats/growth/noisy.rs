@@ -88,10 +88,8 @@ pub fn noisy(points: &[(f64, f64)], level: f64) -> Result<Growth, NoFit> {
         }),
         None => (fit.squares / costs.len() as f64).sqrt() > ROUGH,
     };
-    let layout_explains =
-        |fit: &NoisyFit| n.iter().zip(&costs).all(|(n, cost)| (fit.at(*n) / cost - 1.0).abs() <= LAYOUT);
     let others: Vec<GrowthForm> = if !misses(best, LAYOUT) {
-        let possible = |fit: &&NoisyFit| !misses(fit, CLOSE) && (within(fit) || layout_explains(fit));
+        let possible = |fit: &&NoisyFit| within(fit) && !misses(fit, CLOSE);
         fits[1..].iter().filter(possible).map(|fit| fit.form).collect()
     } else {
         let far = limit.max(CLOSEST * CLOSEST * best.squares);
