@@ -50,7 +50,8 @@ const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
     /// Matches functions by file and names, where a file may be in another folder or have another name, then by the name
-    /// without template arguments, then by the similarity of code, callers, calls and name.
+    /// without template arguments, then, if they are in one file or have one name, by the similarity of code, callers,
+    /// calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group(code);
@@ -195,15 +196,21 @@ impl Matched {
         let (old, new) = (worth(old, &facts[0]), worth(new, &facts[1]));
         let mut scored = Vec::new();
         for a in &old {
-            for b in new.iter().filter(|b| self.keys[**b].module == self.keys[*a].module) {
+            let [name, module] = [&self.keys[*a].name, &self.keys[*a].module];
+            // A function with the same name may be in another file: in a library instead of the program.
+            let moves = !STARTUP.contains(&name.as_str());
+            let is_like = |key: &Key| key.module == *module || moves && key.name == *name;
+            for b in new.iter().filter(|b| is_like(&self.keys[**b])) {
                 let like = (code.likeness)(self.keys[*a].first[0], self.keys[*b].second[0]);
-                if like < ALIKE_CODE || self.are_two(*a, *b, code) {
+                // The file of each has its own name.
+                let are_two = self.keys[*b].name != *name && self.are_two(*a, *b, code);
+                if like < ALIKE_CODE || are_two {
                     continue;
                 }
                 let callers = common(facts[0].callers.get(a), facts[1].callers.get(b));
                 let calls = [facts[0].calls[*a], facts[1].calls[*b]];
                 let calls = calls[0].min(calls[1]) / calls[0].max(calls[1]).max(1.0);
-                let name = likeness_of_names(&self.keys[*a].name, &self.keys[*b].name);
+                let name = likeness_of_names(name, &self.keys[*b].name);
                 let score = 0.5 * like + 0.2 * callers + 0.15 * calls + 0.15 * name;
                 if score >= ALIKE {
                     scored.push((score, *a, *b));
@@ -231,7 +238,7 @@ impl Matched {
             }
             let name = self.keys[*new].name.clone();
             self.keys[*old].second = second;
-            self.keys[*old].renamed = Some(name);
+            self.keys[*old].renamed = Some(name).filter(|name| *name != self.keys[*old].name);
         }
     }
 }

@@ -49,7 +49,8 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
         };
         if costs(first, a) == costs(second, b) { 1.0 } else { 0.0 }
     };
-    let code = CodeComparison { same: &same, likeness: &likeness, are_two: &|_, _| false };
+    let are_two = |a: usize, b: usize| first.functions[a].name == second.functions[b].name;
+    let code = CodeComparison { same: &same, likeness: &likeness, are_two: &are_two };
     let matched = Matched::of(first, second, &code);
     let explanation = explain(first, second, &matched, &code, Count::Instructions);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();

@@ -49,3 +49,19 @@ fn files_with_other_names_are_versions_of_one_if_they_have_the_same_functions() 
     let apart = explained(&in_file("old", 5_000), &another, &["hash"]);
     assert!(apart.rows.iter().all(|row| row.name != "hash"), "{apart:#?}");
 }
+
+#[test]
+fn a_function_may_move_from_the_program_into_a_library() {
+    let with_hash_in = |file: &str, own_of_parse: u64| {
+        let mut lines = MAIN.to_vec();
+        lines[1].3 = own_of_parse;
+        let mut tree = tree(&lines);
+        let hash = tree.functions.iter_mut().find(|one| one.name == "hash").expect("a function");
+        hash.module = file.to_owned();
+        tree
+    };
+    let found = explained(&with_hash_in("program", 1_000), &with_hash_in("libhash.so", 1_500), &["parse"]);
+    assert_eq!(differences(&found), [("parse", 500.0)]);
+    let [part] = found.rows[0].parts.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((part.kind, part.delta), (PartKind::Own, 500.0));
+}

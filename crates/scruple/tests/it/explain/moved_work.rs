@@ -161,3 +161,30 @@ fn a_program_is_the_same_one_where_a_wrapper_executes_it() {
         assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
     }
 }
+
+#[test]
+fn a_function_that_moves_into_a_shared_library_is_the_same_one() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let mix = "unsigned mix(unsigned hash) {\n  for (int i = 0; i < 50; i++) hash = hash * 31 + (hash >> 7) + i;\n  \
+               return hash;\n}\n";
+    let main = |times: u32| {
+        format!(
+            "int main(void) {{\n  unsigned all = 1;\n  for (int i = 0; i < {times}; i++) all = mix(all);\n  \
+                 return all == 9;\n}}\n"
+        )
+    };
+    place.write("mix.c", mix);
+    build(&place, "old", &format!("__attribute__((noinline)) {mix}{}", main(1_000)));
+    place.write("new.c", format!("unsigned mix(unsigned hash);\n{}", main(2_000)));
+    for words in ["-O1 -g -fPIC -shared -o libmix.so mix.c", "-O1 -g -o new new.c ./libmix.so"] {
+        let status = Command::new("cc").args(words.split(' ')).current_dir(place.path()).status();
+        assert!(status.is_ok_and(|status| status.success()), "cc {words}");
+    }
+    let answer = explain(&place, &["./old", "./new"]);
+    let page = answer.json();
+    let part = at(&page, "/explain/counts/0/rows/0/parts/0");
+    assert_eq!((&part["callee"], &part["calls"]), (&"mix".into(), &vec![1_000, 2_000].into()), "{page:#}");
+}
