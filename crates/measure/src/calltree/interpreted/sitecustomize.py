@@ -18,6 +18,9 @@ def start():
     # Stands for the code of all functions of Python's import system. Its digest says that it belongs to the interpreter.
     IMPORTS = "(import system)"
     functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 1)]
+    # Before 3.12, these are functions. They count as a part of the function around them, as from 3.12 on.
+    COMPREHENSIONS, PART = ("<listcomp>", "<setcomp>", "<dictcomp>"), 0xFFFFFFFE
+    qualified = {}
 
     def digest(code):
         """A number of what the code does: without its name, its place, and functions that are defined in it."""
@@ -27,6 +30,8 @@ def start():
                 constants.append(sorted(map(repr, constant)))
             elif not isinstance(constant, type(code)):
                 constants.append(repr(constant))
+            elif constant.co_name in COMPREHENSIONS:
+                constants.append(digest(constant))
         words = (constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount,
                  code.co_kwonlyargcount, code.co_flags)
         value = 0xCBF29CE484222325
@@ -34,15 +39,29 @@ def start():
             value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
         return value
 
+    def qualify(code, prefix):
+        """Gives names to the functions in a module: code has none with its class before 3.11."""
+        for inner in code.co_consts:
+            if isinstance(inner, type(code)):
+                qualified[inner] = prefix + inner.co_name
+                # Unlike the body of a class, a function has names that are local.
+                qualify(inner, qualified[inner] + (".<locals>." if inner.co_flags & 1 else "."))
+
     def describe(code, namespace):
         """The number of a function, of which the counter has not seen the code before."""
         if code.co_filename.startswith(("<frozen importlib", "<frozen zipimport")):
             return functions[IMPORTS]
+        if code.co_name in COMPREHENSIONS:
+            return PART
         number = functions.get(code)
         if number is None:
             number = functions[code] = len(names)
             module = namespace.get("__name__") if isinstance(namespace, dict) else None
-            name = getattr(code, "co_qualname", code.co_name)
+            name = getattr(code, "co_qualname", None)
+            if name is None:
+                if code.co_name == "<module>":
+                    qualify(code, "")
+                name = qualified.get(code, code.co_name)
             if name == "<module>" and module != "__main__":
                 name = "<module %s>" % module
             names.append((module if isinstance(module, str) else "", name, digest(code)))

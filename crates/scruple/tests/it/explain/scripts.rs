@@ -76,6 +76,27 @@ fn the_change_in_a_method_and_a_removed_import_of_a_script_are_named() {
 }
 
 #[test]
+fn a_comprehension_is_a_part_of_its_function_and_methods_have_the_name_of_their_class() {
+    let Some(python) = python().filter(|_| has_valgrind()) else { return };
+    let place = Place::new();
+    for (side, what) in [("one", "each"), ("other", "each + 1")] {
+        let class = |name: &str, what: &str| {
+            format!("class {name}:\n    def made(self): return [{what} for each in range(200)]\n")
+        };
+        let [first, second] = [class("Words", "each"), class("Lines", what)];
+        place.write(&format!("{side}.py"), format!("{first}{second}Words().made(); Lines().made()\n"));
+    }
+    // Before 3.11, code has no name with its class.
+    let works = |python: &&str| Command::new(python).arg("-V").output().is_ok_and(|run| run.status.success());
+    let others = ["python3.8", "python3.9", "python3.10"].into_iter().filter(works);
+    for python in others.take(1).chain([python]) {
+        let page = explain(&place, &[&format!("{python} one.py"), &format!("{python} other.py")]).json();
+        let row = at(&page, "/explain/script/rows/0");
+        assert_eq!((&row["function"], &row["code"]), (&"Lines.made".into(), &"changed".into()), "{page:#}");
+    }
+}
+
+#[test]
 fn a_script_that_executes_more_but_calls_less_in_c_is_reported() {
     let Some(python) = python().filter(|_| has_valgrind()) else { return };
     let place = Place::new();

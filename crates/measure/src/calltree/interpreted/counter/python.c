@@ -51,8 +51,8 @@ extern int PyUnstable_Code_SetExtra(object *, intptr_t, void *) WEAK;
 
 enum { WITH_ARGUMENTS = 1, WITHOUT_ARGUMENTS = 4, WITH_ONE = 8, WITH_ARRAY = 128, API_VERSION = 1013 };
 enum { CALL = 0, RETURN = 3, OPCODE = 7 };
-/* The function that stands for all code of Python's import system. */
-enum { IMPORTS = 0 };
+/* The function that stands for all code of Python's import system, and what stands for a part of the function around it. */
+static const uint32_t IMPORTS = 0, PART = NONE - 1;
 
 static object *describe; /* gives the number of a function */
 static object *tracer;   /* what the program sees as the trace function */
@@ -118,6 +118,10 @@ static struct edge *entering(const struct stack *stack, uint32_t function) {
 
 static void enter(struct stack *stack, const void *of, uint32_t function) {
     if (function == NONE) return;
+    if (function == PART) {
+        push(stack, of, stack->length ? top_of(stack)->context : ROOT);
+        return;
+    }
     struct edge *edge = entering(stack, function);
     edge->calls++;
     push(stack, of, edge->to);
@@ -198,7 +202,7 @@ static object *executed(object *self, object *const *arguments, intptr_t count) 
     if (!top || top->of != arguments[0]) {
         uint32_t function = number_of(arguments[0], NULL);
         /* A few instructions precede the event that a function begins. */
-        if (function != NONE && contexts[context].function != function) context = entering(stack, function)->to;
+        if (function < PART && contexts[context].function != function) context = entering(stack, function)->to;
     }
     contexts[context].cost++;
     return none();
