@@ -9,7 +9,6 @@ use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
 use scruple_core::sorting::SortedMap;
-use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
@@ -64,16 +63,7 @@ impl Side {
     /// Builds the trees of two programs that are compared. Each may begin with another program that executes it in its
     /// own place, as `env` and other wrappers do.
     pub fn both(profiles: [&Profiles; 2], sources: [&SourceText<'_>; 2]) -> [Side; 2] {
-        let starts = profiles.map(|all| programs(all).next());
-        let like = |which: usize, other: Option<&str>| {
-            programs(profiles[which]).find(|file| other.is_some_and(|other| base(other) == base(file)))
-        };
-        let [first, second] = match (most_alike(profiles), like(0, starts[1]), like(1, starts[0])) {
-            (Some(both), _, _) => both.map(Some),
-            (None, Some(first), _) => [Some(first), starts[1]],
-            (None, None, Some(second)) => [starts[0], Some(second)],
-            (None, None, None) => starts,
-        };
+        let [first, second] = most_alike(profiles);
         [
             Side::with_program(profiles[0], sources[0], first),
             Side::with_program(profiles[1], sources[1], second),
@@ -358,8 +348,9 @@ fn programs(profiles: &Profiles) -> impl Iterator<Item = &str> {
     of_first.filter_map(own_file)
 }
 
-/// The programs of both whose executed functions share the most names; `None` if no names are shared.
-fn most_alike(profiles: [&Profiles; 2]) -> Option<[&str; 2]> {
+/// The programs that are compared: those whose executed functions share the most names, else those with the same file
+/// name, else the last ones. One file that both execute, and then another one in its place, is a wrapper.
+fn most_alike(profiles: [&Profiles; 2]) -> [Option<&str>; 2] {
     let names = |all: &'_ Profiles, file: &str| -> HashSet<String> {
         let functions = all.processes.iter().flat_map(|profile| &profile.functions);
         let of_file = functions.filter(|function| function.object.as_deref() == Some(file));
@@ -367,11 +358,13 @@ fn most_alike(profiles: [&Profiles; 2]) -> Option<[&str; 2]> {
     };
     let [old, new] =
         profiles.map(|all| programs(all).map(|file| (file, names(all, file))).collect::<Vec<_>>());
+    let last = [&old, &new].map(|all| all.last().map(|one| one.0));
     let pairs = old.iter().flat_map(|one| new.iter().map(move |other| (one, other)));
-    let shared = pairs.map(|(one, other)| (one.1.intersection(&other.1).count(), [one.0, other.0]));
-    // Of several with equally many, the first.
-    let most = shared.filter(|(count, _)| *count > 0).min_by_key(|(count, _)| Reverse(*count));
-    most.map(|(_, both)| both)
+    let both = pairs.max_by_key(|(one, other)| {
+        let is_wrapper = one.0 == other.0 && !last.contains(&Some(one.0));
+        (!is_wrapper).then(|| (one.1.intersection(&other.1).count(), base(one.0) == base(other.0)))
+    });
+    both.map_or(last, |(one, other)| [Some(one.0), Some(other.0)])
 }
 
 /// The program's own file: the one in which the process starts, after the loader.

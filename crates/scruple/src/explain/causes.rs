@@ -68,6 +68,14 @@ impl OtherCauses {
                 _ => causes.incomparable.push(key.module.clone()),
             }
         }
+        // Processes have no file. Programs that only one side starts may be versions of each other.
+        let is_process = |key: &&Key| key.module.is_empty() && !key.name.starts_with('(');
+        let in_one = matched.keys.iter().filter(|key| key.first.is_empty() != key.second.is_empty());
+        let (gone, come): (Vec<&Key>, Vec<&Key>) =
+            in_one.filter(is_process).partition(|key| key.second.is_empty());
+        if !gone.is_empty() && !come.is_empty() {
+            causes.incomparable.extend(gone.into_iter().chain(come).map(|key| key.name.clone()));
+        }
         causes.functions.sort_unstable();
         causes.functions.dedup();
         causes.incomparable.sort_unstable();

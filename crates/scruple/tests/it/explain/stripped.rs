@@ -222,3 +222,23 @@ fn functions_of_cplusplus_and_rust_are_found_without_symbols() {
         is_found(&place, "score");
     }
 }
+
+#[test]
+fn programs_without_symbols_are_found_behind_wrappers_and_never_called_the_same() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let call = "all += hash(text, 5);";
+    pair(&place, &source(20, call, "hash"), &source(30, call, "hash"));
+    let begin = address(&place, "old", "hash");
+    strip(&place, &["old", "new"]);
+    let answer = explain(&place, &["env A=1 ./old", "env A=2 ./new"]);
+    let row = at(&answer.json(), "/explain/counts/0/rows/0").clone();
+    assert_eq!(row["function"], format!("function at {begin:#x} of old (stripped)").as_str());
+    assert_eq!(row["code"], "changed", "{}", answer.exchange());
+    // Children with other names are not compared, so nothing is known of their code.
+    let answer = explain(&place, &["sh -c './old; :'", "sh -c './new; :'"]);
+    let sentences = at(&answer.json(), "/explain/sentences").to_string();
+    assert!(sentences.contains("other code cannot be compared (of new, old)"), "{sentences}");
+}
