@@ -14,7 +14,7 @@
 
 use super::decompose::{DifferencePiece, PieceKind};
 use super::matching::Key;
-use super::{Count, Tree};
+use super::{Count, PROGRAM, Tree};
 use crate::sorting::SortedMap;
 
 /// A function that says whether the code of a key is the same in both programs.
@@ -267,7 +267,9 @@ impl KeyCallers {
                 }
                 let library = match library.map_or_else(|| same(at), |(_, code)| code) {
                     Some(true) => None,
-                    code if keys[at].library => library.or(Some((at, code))),
+                    code if keys[at].library || library.is_some() && keys[at].module != PROGRAM => {
+                        library.or(Some((at, code)))
+                    }
                     code => {
                         *owners.entry(Some((at, code))).or_default() += part;
                         continue;

@@ -9,9 +9,9 @@
 //! and a rest, because its callees cost more per call; the rest is divided in the same way. The sum over all contexts
 //! telescopes to the difference of the roots, since inclusive(a) = own(a) + Σ inclusive(d_a).
 
-use super::Count;
 use super::matching::Key;
 use super::merged::{ContextSums, MergedNode};
+use super::{Count, PROGRAM};
 use crate::sorting;
 use std::collections::HashMap;
 
@@ -158,7 +158,7 @@ fn ratio(caller: &MergedNode, of_caller: f64, (old, new): (&ContextSums, &Contex
 struct Path {
     /// The nearest function whose code is not known to be the same, and what `same` says of it.
     changed: Option<(usize, Option<bool>)>,
-    /// The nearest function that does not belong to a library.
+    /// The nearest function of the program that does not belong to a library.
     own: Option<usize>,
 }
 
@@ -171,7 +171,8 @@ impl Path {
 
     /// The path of callers extended by a function.
     fn below(self, key: usize, function: &Key, same: Option<bool>) -> Path {
-        let own = if function.library { self.own } else { Some(key) };
+        let is_own = function.module == PROGRAM && !function.library;
+        let own = if is_own { Some(key) } else { self.own };
         let changed = match same {
             Some(true) => self.changed,
             // Library code that the compiler specialised for its caller counts as code of the caller.

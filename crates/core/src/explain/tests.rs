@@ -191,6 +191,15 @@ fn library_code_compiled_into_the_program_counts_for_its_caller() {
     let of = |own: u64| tree(&[(0, "main", 1, 10), (1, "parse", 5, 50), (2, "std::map", 10, own)]);
     let found = explained(&of(100), &of(300), &["std::map"]);
     assert_eq!(differences(&found), [("parse", 200.0)]);
+    // Between them may be a function of a shared library, whose code is the same in both.
+    let of = |own: u64| {
+        let mut tree = tree(&[(0, "main", 1, 10), (1, "start", 1, 5), (2, "std::run", 1, own)]);
+        let start = tree.functions.iter_mut().find(|one| one.name == "start").expect("a function");
+        start.module = "libstdc++.so".to_owned();
+        tree
+    };
+    let found = explained(&of(100), &of(300), &["std::run"]);
+    assert_eq!(differences(&found), [("main", 200.0)]);
     // Who calls it is not known.
     let old = [MAIN, &[(0, "StgRun", 1, 0)]].concat();
     let new = [&old[..], &[(5, "std::eq", 900, 9_000), (1, "find", 1, 600)]].concat();
