@@ -2,6 +2,7 @@
 
 use super::allocator::{C_LIBRARY, is_entry_of_allocator};
 use super::matching::Key;
+use super::names::is_cold_part;
 use super::{Context, Function, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,10 @@ pub struct KeyedTree<'a> {
 impl<'a> KeyedTree<'a> {
     /// The tree with these keys of its functions, which are places in `all`.
     pub fn of(tree: &'a Tree, keys: &'a [usize], all: &'a [Key]) -> KeyedTree<'a> {
-        let whole = whole_contexts(tree, |function| all[keys[function]].collector);
+        let cold: Vec<bool> = tree.functions.iter().map(|function| is_cold_part(&function.shown)).collect();
+        let whole = whole_contexts(tree, |above, function| {
+            all[keys[above]].collector || cold[function] && keys[above] == keys[function]
+        });
         KeyedTree { tree, keys, whole, all }
     }
 
@@ -40,9 +44,9 @@ impl<'a> KeyedTree<'a> {
     }
 }
 
-/// Returns for each context the context of which it is a part: itself, unless it is inside of the C library's allocator or
-/// of a collector.
-fn whole_contexts(tree: &Tree, is_collector: impl Fn(usize) -> bool) -> Vec<usize> {
+/// Returns for each context the context of which it is a part: itself, unless it is inside of the C library's allocator, or
+/// its function is a part of the function above it.
+fn whole_contexts(tree: &Tree, is_part: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let of_library: Vec<bool> = tree.functions.iter().map(|function| function.module == C_LIBRARY).collect();
     let is_entry = |function: &Function| {
         function.module == C_LIBRARY && function.names().any(|name| is_entry_of_allocator(name))
@@ -53,7 +57,7 @@ fn whole_contexts(tree: &Tree, is_collector: impl Fn(usize) -> bool) -> Vec<usiz
         let above = context.parent.map(|parent| whole[parent]);
         let has_inside = |above: &usize| {
             let function = tree.contexts[*above].function;
-            is_collector(function) || of_library[context.function] && entries[function]
+            is_part(function, context.function) || of_library[context.function] && entries[function]
         };
         whole.push(above.filter(has_inside).unwrap_or(at));
     }

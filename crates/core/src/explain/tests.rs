@@ -477,11 +477,17 @@ fn memory_of_more_calls_and_of_larger_blocks_belongs_to_the_function() {
 
 #[test]
 fn a_jump_to_a_part_of_a_function_is_no_call() {
-    let mut lines = MAIN.to_vec();
-    lines.push((3, "hash.cold", 50, 600));
-    let mut other = tree(&lines);
-    let part = other.functions.iter_mut().find(|function| function.name == "hash.cold").expect("a part");
-    part.name = "hash".to_owned();
-    let found = explained(&tree(MAIN), &other, &["hash"]);
+    let with_part = |calls: u64| {
+        let part = [(3, "hash.cold", calls, 12 * calls), (5, "throw", calls, 100 * calls)];
+        let mut tree = tree(&[MAIN, &part].concat());
+        let part = tree.functions.iter_mut().find(|function| function.name == "hash.cold").expect("a part");
+        part.name = "hash".to_owned();
+        tree
+    };
+    let found = explained(&tree(MAIN), &with_part(50), &["hash"]);
     assert_eq!((found.rows[0].name.as_str(), found.rows[0].calls), ("hash", (500, 500)), "{found:#?}");
+    let found = explained(&with_part(50), &with_part(150), &["hash"]);
+    let called = found.rows[0].parts.iter().map(|part| (part.callee.as_deref(), part.calls, part.delta));
+    let expected = [(Some("throw"), (50, 150), 10_000.0), (None, (500, 500), 1_200.0)];
+    assert_eq!(called.collect::<Vec<_>>(), expected, "{found:#?}");
 }
