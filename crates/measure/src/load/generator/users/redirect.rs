@@ -15,6 +15,10 @@ impl Server<'_> {
         if !place.bytes().all(|byte| byte.is_ascii_graphic()) {
             return None;
         }
+        // An empty place, or one with a fragment alone, keeps the query.
+        if place.is_empty() {
+            return Some(without_dots(from));
+        }
         let from = from.split('?').next().unwrap_or(from);
         let (scheme, port) = if self.encrypted { ("https", ":443") } else { ("http", ":80") };
         // A colon after a slash or a question mark is part of a path or a query, as in /login?next=http://…
@@ -28,15 +32,15 @@ impl Server<'_> {
         let path = match rest.strip_prefix("//") {
             Some(rest) => {
                 let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-                let host = host.strip_suffix(port).unwrap_or(host);
-                if !self.hosts.iter().any(|own| host.eq_ignore_ascii_case(own)) {
+                let bare = |host: &str| host.strip_suffix(port).unwrap_or(host).to_ascii_lowercase();
+                if !self.hosts.iter().any(|own| bare(host) == bare(own)) {
                     return None;
                 }
                 path.to_owned()
             }
             None if given.is_some() => return None,
             None if rest.starts_with('/') => rest.to_owned(),
-            None if rest.is_empty() || rest.starts_with('?') => format!("{from}{rest}"),
+            None if rest.starts_with('?') => format!("{from}{rest}"),
             None => format!("{}/{rest}", from.rsplit_once('/').map_or("", |(folder, _)| folder)),
         };
         Some(without_dots(&path))
@@ -69,7 +73,7 @@ mod tests {
     use super::*;
 
     fn to(place: &str) -> Option<String> {
-        Server { encrypted: false, hosts: ["h:1", "app.local"] }.path(place.as_bytes(), "/a/b?c=d")
+        Server { encrypted: false, hosts: ["h:1", "app.local:80"] }.path(place.as_bytes(), "/a/b?c=d")
     }
 
     #[test]
@@ -82,9 +86,12 @@ mod tests {
             ("http://h:1", "/"),
             ("//h:1/x", "/x"),
             ("http://app.local:80/x", "/x"),
+            ("http://App.local/x", "/x"),
             ("/login?next=http://other/x", "/login?next=http://other/x"),
             ("login?next=//other/x", "/a/login?next=//other/x"),
             ("?page=2", "/a/b?page=2"),
+            ("", "/a/b?c=d"),
+            ("#top", "/a/b?c=d"),
             ("../c/./d", "/c/d"),
             ("../../../c/..", "/"),
             ("/x/.?../y", "/x/?../y"),
