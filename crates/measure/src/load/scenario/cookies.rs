@@ -31,7 +31,7 @@ impl Cookies {
         for part in parts {
             let (key, value) = pair(part).unwrap_or((part.trim_ascii(), b""));
             if key.eq_ignore_ascii_case(b"max-age") {
-                gone = Some(value.first() == Some(&b'-') || value == b"0");
+                gone = is_over(value).or(gone);
             } else if key.eq_ignore_ascii_case(b"expires") {
                 past = is_past(value);
             } else if key.eq_ignore_ascii_case(b"path") && value.first() == Some(&b'/') {
@@ -85,6 +85,13 @@ fn matches(own: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || own.ends_with(b"/") || rest[0] == b'/')
 }
 
+/// Whether an age in seconds is not positive; `None` if it is no number.
+fn is_over(age: &[u8]) -> Option<bool> {
+    let (digits, negative) = age.strip_prefix(b"-").map_or((age, false), |digits| (digits, true));
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| negative || digits.iter().all(|digit| *digit == b'0'))
+}
+
 /// Whether a date is in the past. Only the year is compared, which is enough because servers delete cookies with
 /// dates in the distant past.
 fn is_past(date: &[u8]) -> bool {
@@ -122,6 +129,8 @@ mod tests {
         cookies.set(b"late=1; Path=/; Expires=Thu, 01 Jan 2970 00:00:00 GMT", b"/");
         assert_eq!(sent(&cookies, "/"), "late=1");
         cookies.set(b"late=2; Path=/b; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", b"/");
+        cookies.set(b"gone=4; Path=/; Max-Age=1h; Expires=Thu, 01 Jan 1970 00:00:00 GMT", b"/");
+        cookies.set(b"gone=4; Path=/; Max-Age=00", b"/");
         cookies.set(b"next=3; Path=/", b"/");
         assert_eq!(sent(&cookies, "/b"), "late=2; late=1; next=3");
     }
