@@ -223,8 +223,8 @@ impl UnitFolder {
 
 fn read(path: &Path) -> Result<Option<String>, Fault> {
     match fs::read(path) {
-        // A damaged file is refused where it is parsed.
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        // What is not UTF-8 is damaged. It is refused where it is parsed, as an empty text is.
+        Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),
     }
@@ -267,6 +267,8 @@ mod tests {
             let advice = format!("remove ‘{}’, and type the same command again", path.display());
             assert!(refused.ends_with(&advice), "{refused}");
         }
+        fs::write(folder.result_path("a"), b"{\"node\":\"a\xffb\"}").expect("written");
+        assert_eq!(folder.result("a").expect("there").as_deref(), Some(""), "no byte is replaced");
     }
 
     #[test]
