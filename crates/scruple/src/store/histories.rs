@@ -24,7 +24,7 @@ pub struct StoredVersion {
     /// How often the memory and counting passes were run.
     pub counted: u32,
     /// The most instruments that were attached in one of these counting passes.
-    #[serde(default = "all_instruments")]
+    #[serde(default)]
     pub instruments: u32,
     /// The digest of what each command printed, by the name of the subject.
     pub outputs: SortedMap<String, String>,
@@ -64,13 +64,16 @@ struct VersionFacts {
     left_out: usize,
     #[serde(default)]
     other_time: Duration,
-    #[serde(default = "all_instruments")]
-    instruments: u32,
+    #[serde(default)]
+    instruments: Option<u32>,
 }
 
-/// The number of instruments of versions that an earlier Scruple counted, which did not record it.
-fn all_instruments() -> u32 {
-    u32::MAX
+impl VersionFacts {
+    /// The number of instruments of a version that was counted so often. An earlier Scruple did not record it; what that
+    /// counted is not counted again.
+    fn instruments(&self, counted: u32) -> u32 {
+        self.instruments.unwrap_or(if counted > 0 { u32::MAX } else { 0 })
+    }
 }
 
 /// A history in a list of histories.
@@ -313,7 +316,7 @@ impl Store {
             accepted: version.accepted.clone(),
             left_out: version.left_out,
             other_time: entry.other_time,
-            instruments: entry.instruments,
+            instruments: Some(entry.instruments),
         };
         self.database.execute(
             "INSERT INTO version (run_id, commit_id, position, state, why, log, same_as, artefacts, counted, outputs, \
@@ -378,6 +381,8 @@ fn link(entries: &mut [StoredVersion]) {
 
 fn entry(row: &StoredRow) -> Result<StoredVersion, DatabaseFailure> {
     let facts: VersionFacts = parse(row.text(9)?, "a version")?;
+    let counted = row.count(7)?;
+    let instruments = facts.instruments(counted);
     let version = Version {
         commit: row.text(0)?.to_owned(),
         parents: facts.parents,
@@ -397,9 +402,25 @@ fn entry(row: &StoredRow) -> Result<StoredVersion, DatabaseFailure> {
     Ok(StoredVersion {
         version,
         artefacts: row.optional_text(6)?.map(str::to_owned),
-        counted: row.count(7)?,
-        instruments: facts.instruments,
+        counted,
+        instruments,
         outputs: parse(row.text(8)?, "outputs")?,
         other_time: facts.other_time,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_scruple_did_not_count_has_no_instruments() {
+        let of = |more: &str, counted: u32| {
+            let text =
+                format!(r#"{{"parents":[],"title":"","author":"","time":0,"tags":[],"accepted":[]{more}}}"#);
+            parse::<VersionFacts>(&text, "a version").expect("facts").instruments(counted)
+        };
+        assert_eq!((of("", 1), of("", 0)), (u32::MAX, 0));
+        assert_eq!((of(r#","instruments":2"#, 1), of(r#","instruments":0"#, 1)), (2, 0));
+    }
 }
