@@ -344,7 +344,7 @@ fn sums(trees: &[KeyedTree; 2], keys: usize, count: Count) -> Vec<KeySums> {
             let sum = &mut sums[keyed.key(at)];
             *of_side(&mut sum.own, side) += context.cost.of(count);
             // A function jumps to a part of itself; that is not a call.
-            if keyed.is_whole(at) && !is_cold_part(&keyed.tree.functions[context.function].shown) {
+            if keyed.is_whole(at) && !is_cold_part(&keyed.tree.functions[context.function]) {
                 *of_side(&mut sum.calls, side) += context.calls + context.recursive;
             }
         }

@@ -20,7 +20,7 @@ pub struct KeyedTree<'a> {
 impl<'a> KeyedTree<'a> {
     /// The tree with these keys of its functions, which are places in `all`.
     pub fn of(tree: &'a Tree, keys: &'a [usize], all: &'a [Key]) -> KeyedTree<'a> {
-        let cold: Vec<bool> = tree.functions.iter().map(|function| is_cold_part(&function.shown)).collect();
+        let cold: Vec<bool> = tree.functions.iter().map(is_cold_part).collect();
         let whole = whole_contexts(tree, |above, function| {
             all[keys[above]].collector || cold[function] && keys[above] == keys[function]
         });

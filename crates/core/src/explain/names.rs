@@ -1,6 +1,8 @@
 //! Normalises demangled names of functions: what compilers and linkers add is removed, so that a function has the same
 //! name in all versions.
 
+use super::Function;
+
 /// Suffixes that compilers add to the names of copies and parts of functions, with a number behind them.
 const NUMBERED: [&str; 7] = ["constprop", "isra", "part", "lto_priv", "llvm", "clone", "specialized"];
 
@@ -95,9 +97,12 @@ fn without_suffix(name: &str) -> Option<String> {
     (BARE.contains(&last) && !is_of_package).then(|| rest.to_owned())
 }
 
-/// Whether a name is that of a part of a function to which the rest of it jumps, as compilers write it.
-pub fn is_cold_part(shown: &str) -> bool {
-    shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.")
+/// Whether it is a part of a function to which the rest of it jumps, as compilers name it. A method may be called `cold`
+/// as well, and keeps its name.
+pub fn is_cold_part(function: &Function) -> bool {
+    let shown = &function.shown;
+    let has_mark = shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.");
+    has_mark && function.name != *shown
 }
 
 /// Removes the numbers of closures: `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.

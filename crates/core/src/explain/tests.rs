@@ -490,4 +490,8 @@ fn a_jump_to_a_part_of_a_function_is_no_call() {
     let called = found.rows[0].parts.iter().map(|part| (part.callee.as_deref(), part.calls, part.delta));
     let expected = [(Some("throw"), (50, 150), 10_000.0), (None, (500, 500), 1_200.0)];
     assert_eq!(called.collect::<Vec<_>>(), expected, "{found:#?}");
+    // Methods of a script may have such a name.
+    let of = |own: u64| tree(&[(0, "main", 1, 10), (1, "Cache.cold", 20, own)]);
+    let found = explained(&of(200), &of(300), &["Cache.cold"]);
+    assert_eq!((found.rows[0].name.as_str(), found.rows[0].calls), ("Cache.cold", (20, 20)), "{found:#?}");
 }
