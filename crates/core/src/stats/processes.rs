@@ -139,8 +139,9 @@ pub struct ProcessesMedian {
 ///
 /// The interval contains that of the exact order statistics of all readings. It also contains Student's prediction
 /// interval for the median of as many further processes, since blocks of one process do not predict the next process,
-/// and where processes clearly differ, the order statistics of their medians, which are those of all of fewer than nine:
-/// of processes of two kinds, most of the next ones may be of the other kind. `None` when there are too few readings for the order statistics.
+/// and where processes clearly differ, the order statistics of their medians, or all medians of fewer than nine: of
+/// processes of two kinds, most of the next ones may be of the other kind. `None` when there are too few readings for
+/// the order statistics.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedian> {
     widened(groups, level, |value| value, |value| value)
 }
