@@ -21,14 +21,9 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     if share == 0.0 { sorted[below] } else { sorted[below] + share * (sorted[above] - sorted[below]) }
 }
 
-/// The median of readings in any order; NaN when there are no readings.
+/// The median of readings in any order; NaN when there are no readings. A selection is faster than a sort.
 pub fn median(readings: &[f64]) -> f64 {
-    median_in_place(&mut readings.to_vec())
-}
-
-/// The median, found by reordering the readings in place: resampling takes thousands of medians, and a selection is
-/// faster than a sort.
-pub(crate) fn median_in_place(readings: &mut [f64]) -> f64 {
+    let mut readings = readings.to_vec();
     if readings.is_empty() {
         return f64::NAN;
     }

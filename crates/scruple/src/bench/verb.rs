@@ -33,8 +33,7 @@ use std::time::Duration;
 /// The largest number of processes that weigh a case that is not compared.
 const MOST: u32 = 8;
 
-/// The time for a first answer. What follows the last process, mostly the resampling of readings, takes the rest of the
-/// second.
+/// The time for a first answer. What follows the last process takes the rest of the second.
 const FIRST_ANSWER: Duration = Duration::from_millis(900);
 
 /// Measures the cases, stores the run, and prints the report.
