@@ -37,9 +37,9 @@ const WIDE_SLACK: f64 = 0.5;
 /// of one size. The constant is preferred wherever it is possible.
 ///
 /// Residuals are noise only where the curve is right. Therefore the constant is possible only where the sizes do not
-/// differ beyond their own intervals, and another form only where its curve agrees with these intervals, or is far closer
-/// than all others. Otherwise the form is [`GrowthForm::Other`]. Where there are too few readings to tell whether sizes
-/// differ, it is [`GrowthForm::Unknown`].
+/// differ beyond their own intervals, and the best form is named only where its curve agrees with these intervals, or is
+/// far closer than all others. Otherwise the form is [`GrowthForm::Other`]. Where there are too few readings to tell
+/// whether sizes differ, it is [`GrowthForm::Unknown`].
 ///
 /// # Errors
 ///
