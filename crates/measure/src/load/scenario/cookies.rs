@@ -85,7 +85,7 @@ fn matches(own: &[u8], path: &[u8]) -> bool {
     path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || own.ends_with(b"/") || rest[0] == b'/')
 }
 
-/// Whether an age in seconds is not positive; `None` if it is no number.
+/// Whether an age in seconds is not positive; `None` if it is not a number.
 fn is_over(age: &[u8]) -> Option<bool> {
     let (digits, negative) = age.strip_prefix(b"-").map_or((age, false), |digits| (digits, true));
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
