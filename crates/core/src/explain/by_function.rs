@@ -5,7 +5,7 @@ use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::names::is_cold_part;
-use super::{CodeComparison, Count, Tree, by_edges, group, nameless};
+use super::{CodeComparison, Count, Tree, by_edges, group};
 use crate::sorting::{self, SortedMap};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -80,7 +80,7 @@ pub struct DifferencePart {
     /// in both programs, so its callers must have caused the difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// The function that is called; absent for a function's own code.
+    /// The function that is called, with its file if the row has another of this name; absent for own code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub callee: Option<String>,
     /// What is no longer called, or absent for own code, if the part is a replacement.
@@ -463,16 +463,17 @@ fn parts(
         };
         *together.entry((site, what, at_home)).or_default() += piece.delta;
     }
-    let name = |key: usize| match keys[key].name.as_str() {
-        "" => nameless(&keys[key].module),
-        name => name.to_owned(),
+    let name = |key: usize| {
+        let named = together.keys().flat_map(|(site, what, _)| [Some(*site), what.callee()]);
+        keys[key].name_among(named.flatten().filter(|_| key != pieces[0].owner).map(|other| &keys[other]))
     };
     let part = |((site, what, at_home), delta): ((usize, PieceKind, bool), f64)| {
-        let (kind, callee) = match what {
-            PieceKind::Own => (PartKind::Own, None),
-            PieceKind::Calls(callee) => (PartKind::Calls, Some(callee)),
-            PieceKind::New(callee) => (PartKind::New, Some(callee)),
-            PieceKind::Gone(callee) => (PartKind::Gone, Some(callee)),
+        let callee = what.callee();
+        let kind = match what {
+            PieceKind::Own => PartKind::Own,
+            PieceKind::Calls(_) => PartKind::Calls,
+            PieceKind::New(_) => PartKind::New,
+            PieceKind::Gone(_) => PartKind::Gone,
         };
         DifferencePart {
             kind,
@@ -489,7 +490,7 @@ fn parts(
             delta,
         }
     };
-    let mut parts: Vec<DifferencePart> = together.into_iter().map(part).collect();
+    let mut parts: Vec<DifferencePart> = together.iter().map(|(id, delta)| part((*id, *delta))).collect();
     sorting::by(&mut parts, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
     parts
 }

@@ -45,6 +45,16 @@ pub enum PieceKind {
     Gone(usize),
 }
 
+impl PieceKind {
+    /// Returns the key of the called function.
+    pub fn callee(self) -> Option<usize> {
+        match self {
+            PieceKind::Own => None,
+            PieceKind::Calls(key) | PieceKind::New(key) | PieceKind::Gone(key) => Some(key),
+        }
+    }
+}
+
 /// What distinguishes a part: its owner, its site, its kind, and whether the owner's code is the same.
 type PieceId = (usize, usize, PieceKind, Option<bool>);
 

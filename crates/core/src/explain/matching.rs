@@ -1,7 +1,7 @@
 //! Matches the functions of one profile with those of another.
 
 use super::collector::is_collector;
-use super::{CodeComparison, Tree, group};
+use super::{CodeComparison, PROGRAM, Tree, group, nameless};
 use crate::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 
@@ -27,6 +27,20 @@ pub struct Key {
     pub trampoline: bool,
     /// Whether the function is a collector; see [`is_collector`].
     pub collector: bool,
+}
+
+impl Key {
+    /// Returns the name, with the file if one of these functions has the same name in another file: a library may bring a
+    /// function that one program calls in place of another one.
+    pub fn name_among<'a>(&self, mut others: impl Iterator<Item = &'a Key>) -> String {
+        let is_namesake = |other: &Key| other.name == self.name && other.module != self.module;
+        match (self.name.as_str(), self.module.as_str()) {
+            ("", module) => nameless(module),
+            (name, PROGRAM) => name.to_owned(),
+            (name, module) if others.any(is_namesake) => format!("{name} [{module}]"),
+            (name, _) => name.to_owned(),
+        }
+    }
 }
 
 /// The functions of two trees under common keys.

@@ -43,10 +43,26 @@ impl OtherCauses {
         let is_same = |file: &(Option<usize>, Option<usize>)| match file {
             (Some(one), Some(other)) => binaries.same_file((first, *one), (second, *other)) == Some(true),
             // Libraries that a program loads at run time are ignored if only one side has them, because they depend on
-            // its input.
+            // its input, unless a function takes the place of another.
             _ => true,
         };
-        let mut causes = OtherCauses { same_data: Some(true), ..OtherCauses::default() };
+        let is_added = |key: &Key| {
+            let file = files.get(key.module.as_str());
+            key.module.contains(".so")
+                && !key.name.is_empty()
+                && !START_AND_END.contains(&key.name.as_str())
+                && file.is_some_and(|(one, other)| one.is_some() != other.is_some())
+        };
+        let takes_place = |key: &&Key| {
+            is_added(key)
+                && matched.keys.iter().any(|other| {
+                    let of_other = if key.first.is_empty() { &other.first } else { &other.second };
+                    other.name == key.name && other.module != key.module && !of_other.is_empty()
+                })
+        };
+        let named = |key: &Key| with_file(&key.module, &key.name);
+        let functions = matched.keys.iter().filter(takes_place).map(named).collect();
+        let mut causes = OtherCauses { functions, same_data: Some(true), ..OtherCauses::default() };
         files.retain(|_, file| !is_same(file));
         // The later name of a renamed function has no function of its own.
         let is_other = |key: &&Key| {
@@ -62,9 +78,7 @@ impl OtherCauses {
             };
             match same {
                 Some(true) => {}
-                Some(false) if !key.name.is_empty() => {
-                    causes.functions.push(with_file(&key.module, &key.name))
-                }
+                Some(false) if !key.name.is_empty() => causes.functions.push(named(key)),
                 _ => causes.incomparable.push(key.module.clone()),
             }
         }

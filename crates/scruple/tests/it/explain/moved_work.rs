@@ -188,3 +188,34 @@ fn a_function_that_moves_into_a_shared_library_is_the_same_one() {
     let part = at(&page, "/explain/counts/0/rows/0/parts/0");
     assert_eq!((&part["callee"], &part["calls"]), (&"mix".into(), &vec![1_000, 2_000].into()), "{page:#}");
 }
+
+#[test]
+fn a_preloaded_function_is_code_that_differs() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    place.write("mix.c", "int mix(int k) { return k * 3; }\n");
+    place.write("other.c", "int mix(int k) { for (volatile int i = 0; i < 50; i++) k += i; return k; }\n");
+    let app = "int mix(int);\nint main(void) { int t = 1; for (int i = 0; i < 9000; i++) t += mix(i); return t == 9; }\n";
+    place.write("app.c", app);
+    for words in [
+        "-fPIC -shared -o libmix.so mix.c",
+        "-fPIC -shared -o libother.so other.c",
+        "-o app app.c ./libmix.so",
+    ] {
+        let status = Command::new("cc").args(words.split(' ')).current_dir(place.path()).status();
+        assert!(status.is_ok_and(|status| status.success()), "cc {words}");
+    }
+    let answer = explain(&place, &["./app", "env LD_PRELOAD=./libother.so ./app"]);
+    adds_up(&answer);
+    let page = answer.json();
+    let cause = at(&page, "/explain/sentences/1").as_str().expect("a sentence");
+    for part in [
+        "Can’t tell where it comes from; it shows first in main",
+        "calls mix [libother.so] instead of mix [libmix.so]",
+        "the code of others is not the same (mix [libother.so])",
+    ] {
+        assert!(cause.contains(part), "{cause}");
+    }
+}
