@@ -15,6 +15,7 @@ use scruple_measure::calltree::{
     ChosenTool, DEFINITION, End, Profile, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
 };
 use scruple_measure::command::{Commands, Job};
+use scruple_measure::launcher::Ending;
 use std::path::Path;
 use std::slice;
 use std::time::Instant;
@@ -229,6 +230,7 @@ pub fn tree_of(
         let hint = match (executed, is_lost) {
             (true, _) => format!(" ({LOST_BY_EXEC}){hint}"),
             (false, true) => "; what it had counted is lost with it".to_owned(),
+            (false, false) if weighing.ending == Ending::Signaled(SIGILL) => format!("{hint}; {TOO_NEW}"),
             (false, false) => hint.to_owned(),
         };
         if let Some(fault) = failure(job, &weighing, &hint) {
@@ -246,6 +248,13 @@ pub fn tree_of(
     };
     Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }
+
+/// The signal that ends a program at an instruction that Valgrind does not know.
+const SIGILL: i32 = 4;
+
+/// What to do about that signal.
+const TOO_NEW: &str = "if Valgrind does not know one of its instructions, compile it for an older processor (without \
+     -march=native)";
 
 /// The message about a process that executed another program, for which there are no counts.
 const LOST_BY_EXEC: &str = "one of its processes executed a program under which valgrind did not start: some versions of valgrind \

@@ -166,3 +166,20 @@ fn a_valgrind_that_does_not_start_is_an_error_with_what_it_wrote() {
     let unstarted = explained("#!/no/such/shell\n");
     assert!(unstarted.contains("cannot start ‘") && !unstarted.contains("reinstall"), "{unstarted}");
 }
+
+#[test]
+fn an_instruction_that_valgrind_does_not_know_is_answered_with_what_helps() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    // Its first launch, which is without Valgrind, succeeds.
+    let app = "#include <signal.h>\n#include <stdio.h>\nint main(void) {\n  if (fopen(\"seen\", \"r\")) raise(SIGILL);\n  \
+               return !fopen(\"seen\", \"w\");\n}\n";
+    build(&place, "app", app);
+    let answer = place.run(["explain", "--no-time", "true", "./app"]);
+    let said = "(SIGILL) under the call tree; -i explains it regardless; if Valgrind does not know one of its \
+                instructions, compile it for an older processor";
+    let error = answer.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(answer.code != 0 && error.contains(said), "{}", answer.exchange());
+}
