@@ -63,6 +63,10 @@ class Case:
                  fresh=False, time_limit=None, timing=None, source=None):
         if (setup is not None) + (input is not None) + (args is not None) > 1:
             raise ValueError(f"case {name!r}: only one of args, setup and input can make the body's arguments")
+        functions = {"setup": setup, "teardown": teardown, "input": input}
+        for what, given in functions.items():
+            if given is not None and not callable(given):
+                raise TypeError(f"case {name!r}: {what} is a function, such as lambda: ..., not {type(given).__name__}")
         if timing not in (None, "latency", "throughput"):
             raise ValueError(f"case {name!r}: timing is latency or throughput")
         self.name, self.body, self.params = str(name), body, dict(params or {})

@@ -89,6 +89,11 @@ def test_a_body_has_one_source_of_arguments():
         Case("x", print, args=[1], setup=dict)
 
 
+def test_a_value_in_place_of_a_function_is_refused_where_it_is_declared():
+    with pytest.raises(TypeError, match="case 'x': input is a function, such as lambda: ..., not dict"):
+        Case("x", print, input={})
+
+
 def test_the_example_declares_the_seven(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(SDK))
     with Program([sys.executable, str(SDK / "examples/fnv.py")]) as bench:
