@@ -86,14 +86,20 @@ impl InstrumentPass<'_> {
         let mut counters = || counters(&session);
         let lengths = window::lengths(counted_requests(self.rate, 100_000), 2);
         let bounded = self.counted();
+        // A connection without a request in one window would keep a server that serves one connection at a time from
+        // those that the next window opens.
+        let fewest = lengths.iter().min().map_or(1, |fewest| *fewest as u32);
+        let connections = bounded.connections.min(fewest).max(bounded.threads.count);
         // The time is divided equally between the windows and the warm-up before them.
-        let plan = Plan { duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
+        let plan = Plan { connections, duration: LONGEST / (lengths.len() as u32 + 1), ..bounded };
         // As in the timing pass, connections are opened once, in the warm-up. If each window opened its own, their cost
         // would be added to that of the requests.
         let mut connections = Session::new(&side.target, &plan).map_err(|error| error.to_string())?;
         let mut timeouts = 0;
         let mut drive = |plan: &Plan, at_end: &(dyn Fn() + Sync)| {
-            let plan = Plan { most_timeouts: Some(MOST_TIMEOUTS - timeouts), ..plan.clone() };
+            // The last requests of a window may all time out together, which are more than it may have.
+            let left = MOST_TIMEOUTS.saturating_sub(timeouts);
+            let plan = Plan { most_timeouts: Some(left), ..plan.clone() };
             match connections.turn(&plan, self.interrupted, &mut |_| {}) {
                 Err(LoadError::NoAnswers { requests, patience }) => {
                     Err(LoadError::NoAnswers { requests: requests + timeouts, patience })

@@ -7,7 +7,8 @@ use std::process::Command;
 
 /// `server PORT STEPS LEAK PAUSE`: for each request, makes STEPS steps and keeps LEAK bytes. At every hundredth request
 /// it sleeps for PAUSE milliseconds, or does not answer at all if PAUSE is negative. A fifth argument is the number of
-/// blocks that it allocates and frees for each connection.
+/// blocks that it allocates and frees for each connection. If it is negative, the server refuses each request with the
+/// status 503 and closes the connection.
 pub const SERVER: &str = r#"
 #include <arpa/inet.h>
 #include <signal.h>
@@ -19,6 +20,7 @@ static void leave(int signal) { (void)signal; exit(0); }
 int main(int argc, char **argv) {
     static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, world\n";
     long steps = atol(argv[2]), leak = atol(argv[3]), pause = atol(argv[4]), served = 0;
+    static const char busy[] = "HTTP/1.1 503 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
     long blocks = argc > 5 ? atol(argv[5]) : 0;
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[1]))};
     int one = 1, listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -38,6 +40,7 @@ int main(int argc, char **argv) {
                 if (pause < 0) continue;
                 usleep(pause * 1000);
             }
+            if (blocks < 0) { if (write(stream, busy, sizeof busy - 1)) break; }
             if (write(stream, answer, sizeof answer - 1) < 0) break;
         }
         close(stream);
@@ -191,6 +194,17 @@ fn passes_do_not_wait_long_for_a_server_that_leaves_requests_unanswered() {
     let answer = load(&place, "300", ["0", "0", "-1"], &more).json();
     let absent = at(&answer, "/arms/0/metrics/request.malloc.count/absent").as_str().expect("a reason");
     assert!(absent.contains("no answer within 400 ms"), "{absent}");
+}
+
+#[test]
+fn a_pass_has_no_more_connections_than_requests_in_a_window() {
+    let place = Place::new();
+    let (port, server) = (free_port(), place.compile("server", SERVER, &[]));
+    let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
+    let words = ["load", &url, "--json", "--no-store", "-c", "16", "-n", "64", "-i", "--windows", "2", "--"];
+    let answer = place.run(words.into_iter().chain([server.as_str(), &port, "0", "24", "0", "-1"]));
+    let count = at(&answer.json(), "/arms/0/metrics/request.malloc.count/estimate").as_f64();
+    assert_eq!(count, Some(1.0), "{}", answer.exchange());
 }
 
 /// A server in Go that allocates 100,000 bytes for each request.
