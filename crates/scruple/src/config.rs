@@ -177,7 +177,9 @@ impl Config {
             .iter()
             .map(|(key, entry)| {
                 let (arm, metric) = split_key(key, brought).ok_or_else(|| {
-                    Fault::usage(format!("‘{}’: the limit ‘{key}’ names no metric: write \"ARM.METRIC\", such as \"parse.malloc.bytes\"", self.path.display()))
+                    // An example with the metric that is meant, if the key is one.
+                    let example = metric(key).map_or("parse.malloc.bytes".to_owned(), |_| format!("*.{key}"));
+                    Fault::usage(format!("‘{}’: the limit ‘{key}’ does not have the form \"ARM.METRIC\": write, for example, \"{example}\"", self.path.display()))
                 })?;
                 Limit::parse_among(&format!("{arm}:{metric}<={}", plain(&entry.max)), brought)
                     .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
@@ -237,6 +239,14 @@ mod tests {
         ] {
             assert_eq!(split_key(key, std::slice::from_ref(&own)), split);
         }
+    }
+
+    #[test]
+    fn a_limit_of_no_arm_is_answered_with_one_of_all() {
+        let config = Config::parse(Path::new("f"), "[limits]\n'memory.peak' = { max = '4 MB' }\n");
+        let fault = config.and_then(|config| config.limits(&[])).err().map(|fault| fault.to_string());
+        let fault = fault.expect("no arm is named");
+        assert!(fault.ends_with("\"ARM.METRIC\": write, for example, \"*.memory.peak\""), "{fault}");
     }
 
     #[test]
