@@ -57,7 +57,12 @@ pub fn remark(run: &mut Run, loads: &Loads) {
         let turns = loads.division.turns;
         let mut bounds = load::delay_bounds(&server.pool.times);
         for (doubt, times) in server.pool.doubts.iter().filter(is_shown) {
-            let often = if turns > 1 { format!(" ({times} of {turns} turns)") } else { String::new() };
+            // The text is that of the first turn with this doubt.
+            let first = match *times > 1 && doubt.text.contains(char::is_numeric) {
+                true => ", figures of the first",
+                false => "",
+            };
+            let often = if turns > 1 { format!(" ({times} of {turns} turns{first})") } else { String::new() };
             let of_generator = ["generator-late", "generator-unpunctual"].contains(&doubt.code.as_str());
             let known = if of_generator && !doubt.voids { bounds.take() } else { None };
             let known = known.map_or(String::new(), |bounds| format!(". {bounds}"));

@@ -1,6 +1,6 @@
 //! Loads whose generator was late itself: its delay is not attributed to the server.
 
-use super::{load, script};
+use super::{load, script, window};
 use crate::support::{Place, at};
 use serde_json::{Value, json};
 
@@ -59,6 +59,20 @@ fn a_late_generator_leaves_bounds_of_the_responses_and_nothing_of_the_service() 
     let text = "10 of 10,000 responses contain its delay: the longest is between 10.0 ms and 100 ms";
     let remark = at(&answer.json(), "/warnings").to_string();
     assert!(remark.contains(text), "{remark}");
+}
+
+#[test]
+fn a_doubt_of_several_turns_says_that_its_figures_are_those_of_the_first() {
+    let place = Place::new();
+    let late = |number: usize| {
+        let text = format!("the generator itself was late by {} ms", 5 + number);
+        let mut window = window(1000);
+        window["doubts"] = json!([{"code": "generator-late", "voids": false, "text": text}]);
+        window
+    };
+    script(&place, &[("new", (0..20).map(late).collect()), ("old", vec![window(1000); 20])]);
+    let text = place.run(load(&["--against", "old=:10"])).unwrapped();
+    assert!(text.contains("late by 5 ms (10 of 10 turns, figures of the first)"), "{text}");
 }
 
 #[test]
