@@ -56,6 +56,7 @@ pub(crate) fn text(report: &Report<'_>, width: usize) -> String {
     if matrix.is_empty() {
         lines.extend(versus_sentences(report));
     }
+    lines.extend(tare_in_differences(report, &rows));
     for line in lines {
         let _ = writeln!(out, "{}", wrap(&line, width));
     }
@@ -455,6 +456,22 @@ fn versus_sentences(report: &Report<'_>) -> Vec<String> {
         true => sentence::verdicts(report),
         false => Vec::new(),
     }
+}
+
+/// Says that the nets, which the table shows first, differ by more than the raw times, where the tare is a large part of
+/// these.
+fn tare_in_differences<'a>(report: &Report<'_>, rows: &[CaseRow<'a>]) -> Option<String> {
+    let of_time = report.judged.iter().filter(|one| one.metric.starts_with("time."));
+    let compared: Vec<&str> = of_time.flat_map(|one| [one.arm.as_str(), one.reference.as_str()]).collect();
+    let part = |row: &CaseRow<'a>| {
+        let part = row.tare.as_ref()?.value / row.raw.as_ref()?.value;
+        (compared.contains(&row.arm.name.as_str()) && part > 0.05).then_some((part.min(1.0), row.arm))
+    };
+    let (part, arm) = rows.iter().filter_map(part).max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let (part, name) = (share(part), &arm.name);
+    Some(format!(
+        "Differences are of raw times, which contain the tare, up to {part} (‘{name}’): nets may differ by more."
+    ))
 }
 
 /// Writes throughput, speed-up and fairness of the cases that ran with several numbers of threads.

@@ -187,6 +187,8 @@ fn two_builds_are_compared_case_by_case() {
     processes).
     ‘zoo/bee @new’ and ‘zoo/bee @old’ take the same wall time, within 1.0 % (97.5 % sure: 0.00 % to
     0.00 %, 6 processes).
+    Differences are of raw times, which contain the tare, up to 29 % (‘zoo/ant @old’): nets may differ
+    by more.
     ");
 }
 
@@ -256,6 +258,9 @@ fn every_case_can_be_compared_with_one() {
     zoo
       ant   5.00 ns  0.4 %   7.00 ns  2.00 ns       16 B  reference
       bee  10.0  ns  0.2 %  12.0  ns  2.00 ns        0 B  +71.4 % [+71.4, +71.5] slower
+
+    Differences are of raw times, which contain the tare, up to 29 % (‘zoo/ant’): nets may differ by
+    more.
     ");
     let answer = bench(&Place::new(), &["--no-store", "--reference", "ant"], &[ONE, TWO]);
     assert_snapshot!(answer.exchange(), @r"
