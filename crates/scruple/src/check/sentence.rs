@@ -87,7 +87,10 @@ pub fn varying(rows: &[FoundRow]) -> String {
         .collect();
     match parts.is_empty() {
         true => String::new(),
-        false => format!("Not deciding, because they vary from launch to launch: {}.", parts.join(", ")),
+        false => format!(
+            "Not deciding, because they vary from launch to launch: {}; if --gate names them, they decide.",
+            parts.join(", ")
+        ),
     }
 }
 

@@ -113,14 +113,20 @@ fn a_count_that_varies_at_the_base_does_not_decide_and_is_named() {
         &["--export", "check.md", "--export", "check.json"],
     );
     assert_eq!(answer.code, 0, "{}", answer.exchange());
-    let text = "Not deciding, because they vary from launch to launch: malloc bytes of ‘new’ (4,096 B to 5,000 B at the reference).";
+    let text = "Not deciding, because they vary from launch to launch: malloc bytes of ‘new’ (4,096 B to 5,000 B at the \
+                reference); if --gate names them, they decide.";
     let stdout = answer.unwrapped();
     assert!(stdout.contains(text), "{}", answer.exchange());
     assert!(place.read("check.md").contains(text), "{}", place.read("check.md"));
     let json: serde_json::Value = serde_json::from_str(&place.read("check.json")).expect("JSON");
     let findings = at(&json, "/check/findings").as_array().cloned().unwrap_or_default();
-    let bytes = findings.iter().find(|one| one["metric"] == "malloc.bytes").expect("the finding");
-    assert_eq!((&bytes["decides"], &bytes["varies"]), (&false.into(), &serde_json::json!([4096.0, 5000.0])));
+    let found = findings.iter().find(|one| one["metric"] == "malloc.bytes").expect("the finding");
+    assert_eq!((&found["decides"], &found["varies"]), (&false.into(), &serde_json::json!([4096.0, 5000.0])));
+    let vary = arm(1.0, 1)
+        .launches("counting", 3)
+        .with("counting", "malloc.bytes", |block| [4096.0, 5000.0, 4800.0][block % 3]);
+    let named = scripted(&place, vary, bytes(arm(1.0, 2), 9000.0), &["--gate", "malloc.bytes"]);
+    assert_eq!(named.code, 1, "{}", named.exchange());
 }
 
 #[test]
