@@ -73,7 +73,8 @@ fn format(args: &StoreExportArgs) -> Result<RowFormat, Fault> {
         (None, None) => Ok(RowFormat::Jsonl),
         (None, Some((path, ending))) => RowFormat::from_str(ending, true).map_err(|_| {
             Fault::usage(format!(
-                "cannot export ‘{}’: this verb writes .jsonl and .csv, and --format names the format of other files",
+                "cannot export ‘{}’: this verb writes .jsonl and .csv for other programs, and --format names the format of \
+                 other files; for `scruple store import`, write a run with `scruple show RUN --json > FILE`",
                 path.display()
             ))
         }),

@@ -110,6 +110,7 @@ fn every_reading_is_exported_in_a_row() {
     let unknown = place.run(["store", "export", "--export", "all.foo"]);
     assert_eq!(unknown.code, 2, "{}", unknown.exchange());
     assert!(unknown.stderr.contains("this verb writes .jsonl and .csv"), "{}", unknown.exchange());
+    assert!(unknown.stderr.contains("`scruple show RUN --json > FILE`"), "{}", unknown.exchange());
     assert!(!place.file("all.foo").exists());
     // A label that is the id of another run takes nobody's place.
     let id = shown["run"]["id"].as_str().expect("an id");
