@@ -59,7 +59,7 @@ pub struct Environments {
     /// The command lines that differ between arms of the same name, in the reference and in the other run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<[String; 2]>,
-    /// Whether the weighed programs are the same files, byte for byte.
+    /// Whether the weighed programs are the same files, byte for byte. What these read or start may differ.
     pub same_programs: bool,
     /// The time from the start of the reference to the start of the other run, in milliseconds.
     pub apart: i64,
@@ -162,7 +162,8 @@ impl Environments {
         }
         if self.same_programs && self.commands.is_empty() {
             sentences.push(
-                "Both runs weighed the same program files, byte for byte: a difference does not come from the program."
+                "Both runs weighed the same program files, byte for byte: a difference comes from what these read or \
+                 start, such as a script, or from the machine."
                     .to_owned(),
             );
         }
@@ -394,8 +395,10 @@ mod tests {
         let text = |left: &Run, right: &Run| Environments::of(left, right).sentences(&[]).join(" ");
         let plain = of("sort words.txt", 0);
         let again = text(&plain, &of("sort words.txt", 1));
+        // The file of an interpreter says nothing about its script.
         assert!(
-            again.contains("a difference does not come from the program") && !again.contains("commands"),
+            again.contains("comes from what these read or start, such as a script")
+                && !again.contains("commands"),
             "{again}"
         );
         let unique = text(&plain, &of("sort -u words.txt", 1));
