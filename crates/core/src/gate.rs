@@ -5,9 +5,10 @@
 
 use crate::history::Acceptance;
 use crate::judge::limits::{Checked, Kept};
-use crate::judge::{Judged, declaration};
+use crate::judge::{self, Judged, Pair, declaration};
 use crate::limit::Limit;
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, key_matches, metric};
+use crate::protocol::tells_skip;
 use crate::run::Run;
 use crate::sample::Sample;
 use crate::sorting::{self, SortedMap};
@@ -77,7 +78,7 @@ const REPEATS: f64 = 0.1;
 /// The findings on every metric of every compared pair of arms: the worst outcome first, else in the order of the run.
 pub fn findings(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
     let mut found: Vec<Finding> = judged.iter().filter_map(|one| finding(run, one, rules)).collect();
-    found.extend(lost(run, judged, rules));
+    found.extend(lost(run, rules));
     let arms: Vec<&str> = run.arms.iter().map(|arm| arm.name.as_str()).collect();
     let place = |one: &Finding| arms.iter().position(|name| *name == one.arm).unwrap_or(usize::MAX);
     sorting::by_key(&mut found, |one| (one.outcome, !one.gates, place(one)));
@@ -111,15 +112,14 @@ fn finding(run: &Run, judged: &Judged, rules: &GateRules) -> Option<Finding> {
     })
 }
 
-/// The findings on deciding metrics that the reference has and the arm lacks: their outcome is can't tell.
-fn lost(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
-    let mut pairs: Vec<(&str, &str)> =
-        judged.iter().map(|one| (one.reference.as_str(), one.arm.as_str())).collect();
-    sorting::ascending(&mut pairs);
-    pairs.dedup();
+/// The findings on deciding metrics that the reference has and the arm lacks: their outcome is can't tell. An arm that
+/// was skipped lacks all of them, so that nothing was judged of it.
+fn lost(run: &Run, rules: &GateRules) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (reference, arm) in pairs {
-        let (Some(reference), Some(arm)) = (subject(run, reference), subject(run, arm)) else { continue };
+    for Pair { reference, arm, .. } in judge::pairs(run) {
+        if arm.role != Role::Subject {
+            continue;
+        }
         for key in reference.figures.keys() {
             let Some(sample) = reference.sample(key).filter(|_| arm.sample(key).is_none()) else { continue };
             let weight = weight(&declaration(key, sample), sample, run.terms.margin, rules);
@@ -136,12 +136,28 @@ fn lost(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding> {
                 varies: None,
                 outcome: GateOutcome::CantTell,
                 why: Some(
-                    arm.absent(key).unwrap_or("it could be read at the reference, but not here").to_owned(),
+                    arm.absent(key)
+                        .or_else(|| skipped(arm))
+                        .unwrap_or("it could be read at the reference, but not here")
+                        .to_owned(),
                 ),
             });
         }
     }
     found
+}
+
+/// Why a case was skipped, if it was.
+fn skipped(arm: &Arm) -> Option<&str> {
+    arm.absent("time.wall").filter(|why| tells_skip(why))
+}
+
+/// The subjects whose reference was skipped, so that nothing compares them, with the version and the reason.
+pub fn without_reference(run: &Run) -> Vec<(&str, &str, &str)> {
+    let references = judge::pairs(run).into_iter().map(|pair| pair.reference);
+    references
+        .filter_map(|arm| Some((without_version(arm), arm.version.as_deref()?, skipped(arm)?)))
+        .collect()
 }
 
 /// The subject with this name.

@@ -128,6 +128,10 @@ impl GateSummary {
                     format!("{} {are} not gated, because only {version} has {them}", list_names(names));
                 Warning { code: "not-in-both".to_owned(), text }
             }));
+            remarks.extend(gate::without_reference(&one.run).iter().map(|(name, version, why)| {
+                let text = format!("‘{name}’ is not gated, because {version} does not run it: {why}");
+                Warning { code: "not-in-both".to_owned(), text }
+            }));
             if rules.metrics.is_empty() {
                 remarks.extend(not_counted(&one.run));
             }

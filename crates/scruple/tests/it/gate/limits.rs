@@ -3,7 +3,7 @@
 use super::{bytes, scripted};
 use crate::fake::fake;
 use crate::scripted_readings::{arm, noisy_arm};
-use crate::support::Place;
+use crate::support::{Answer, Place};
 
 #[test]
 fn a_limit_decides_beside_the_metrics() {
@@ -75,4 +75,35 @@ fn launches_that_are_given_go_to_what_decides() {
     assert_eq!(answer.code, 1, "{}", answer.exchange());
     let answer = given("6", "malloc,time.cpu");
     assert!(answer.stdout.contains("1 reading is too few"), "{}", answer.exchange());
+}
+
+/// Gates the counts of two builds of a suite with these cases.
+fn gate_cases(place: &Place, cases: [&[&str]; 2], more: &[&str]) -> Answer {
+    let [old, new] = cases.map(|cases| fake(place, cases));
+    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let words = ["check", "bench", "--no-store", "--count-only", "--gate", "alloc.bytes"];
+    let mut words: Vec<String> = words.iter().chain(more).map(|word| (*word).to_owned()).collect();
+    words.extend(["--against".to_owned(), old.join(" "), "--".to_owned()]);
+    words.extend(new);
+    place.run(words)
+}
+
+const ANT: &str = r#"{"name":"zoo/ant","cost":5,"bytes":16}"#;
+const BEE: &str = r#"{"name":"zoo/bee","cost":5,"bytes":32}"#;
+
+#[test]
+fn a_case_that_is_skipped_on_either_side_does_not_pass_in_silence() {
+    let place = Place::new();
+    let skips = r#"{"name":"zoo/ant","cost":5,"bytes":16,"does":"skip"}"#;
+    let gate = |old: &str, new: &str| gate_cases(&place, [&[old, BEE], &[new, BEE]], &[]);
+    let lost = gate(ANT, skips);
+    assert_eq!(lost.code, 3, "{}", lost.exchange());
+    assert!(lost.stdout.contains("16 B → –"), "{}", lost.exchange());
+    assert!(lost.stdout.contains("no such device"), "{}", lost.exchange());
+    for new in [ANT, skips] {
+        let answer = gate(skips, new);
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        let remark = "! ‘zoo/ant’ is not gated, because old does not run it: skipped: no such device";
+        assert!(answer.stdout.contains(remark), "{}", answer.exchange());
+    }
 }
