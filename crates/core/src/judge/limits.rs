@@ -65,7 +65,8 @@ pub fn check(
             Kept::CantTell,
             match &limit.against {
                 Some(case) => format!("there is no case ‘{case}’ with this metric to compare with"),
-                None => "there is nothing to compare with: it is the reference, or the only arm".to_owned(),
+                None => "there is nothing to compare with: it is the reference, or no other side has it"
+                    .to_owned(),
             },
         ),
         _ => (Kept::CantTell, format!("{} was not weighed: {}", metric.key, absent.unwrap_or("no reading"))),

@@ -29,7 +29,7 @@ use scruple_core::sorting::SortedMap;
 use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::relative_spread;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A run and its conclusions.
 pub struct Report<'a> {
@@ -121,7 +121,15 @@ impl<'a> Report<'a> {
         let mut checked = Vec::new();
         let several = self.run.arms_of(Role::Subject).count() > 1;
         // Arms are compared by address, because an arm of an earlier run may have the same name.
-        let reference = |arm: &Arm| pairs.iter().any(|pair| std::ptr::eq(pair.reference, arm));
+        let references: HashSet<*const Arm> =
+            pairs.iter().map(|pair| std::ptr::from_ref(pair.reference)).collect();
+        let compared: HashSet<*const Arm> = pairs.iter().map(|pair| std::ptr::from_ref(pair.arm)).collect();
+        let reference = |arm: &Arm| references.contains(&std::ptr::from_ref(arm));
+        let alone = |arm: &Arm| !reference(arm) && !compared.contains(&std::ptr::from_ref(arm));
+        // A case of the base that the change does not have keeps a limit for nobody.
+        let base = self.run.arms.first().and_then(|arm| arm.version.as_ref());
+        let versions = base.is_some() && self.run.arms.iter().any(|arm| arm.version.as_ref() != base);
+        let removed = |arm: &Arm| versions && arm.version.as_ref() == base && alone(arm);
         for limit in limits {
             let key = &limit.metric;
             let metric = metric_of(self.run, key);
@@ -130,10 +138,20 @@ impl<'a> Report<'a> {
             // Relative limits do not apply to a reference. A reference from an earlier run and the earlier version of a
             // subject are not judged at all: what exceeds a limit there may be what the later version mends.
             let earlier = |arm: &Arm| arm.version.is_some() || !self.side_by_side;
-            let exempt = |arm: &Arm| reference(arm) && several && (relative || earlier(arm));
+            let exempt = |arm: &Arm| match reference(arm) {
+                true => several && (relative || earlier(arm)),
+                // What only one of both sides has does not fail a limit on changes of all.
+                false => removed(arm) || relative && alone(arm),
+            };
             // A limit that names references only is checked, so that it does not count as kept.
             let only_exempt = arms.iter().all(|arm| exempt(arm));
             for arm in arms.into_iter().filter(|arm| only_exempt || !exempt(arm)) {
+                if removed(arm) && limit.applies_to(gate::without_version(arm)) {
+                    let found = "only this version has it".to_owned();
+                    let (limit, arm) = (limit.text.clone(), arm.name.clone());
+                    checked.push(Checked { limit, arm, kept: Kept::CantTell, found });
+                    continue;
+                }
                 let with_case = self.against_case(limit, arm);
                 let judged = match limit.against {
                     Some(_) => with_case.as_ref(),

@@ -107,3 +107,20 @@ fn a_case_that_is_skipped_on_either_side_does_not_pass_in_silence() {
         assert!(answer.stdout.contains(remark), "{}", answer.exchange());
     }
 }
+
+#[test]
+fn limits_hold_for_the_cases_of_the_change_and_not_for_removed_ones() {
+    let place = Place::new();
+    let outcome = |cases: [&[&str]; 2], limit: &str| {
+        let answer = gate_cases(&place, cases, &["--limit", limit]);
+        (answer.code, answer.stdout.contains("only this version has it"))
+    };
+    let (removed, added): ([&[&str]; 2], [&[&str]; 2]) = ([&[ANT, BEE], &[ANT]], [&[ANT], &[ANT, BEE]]);
+    assert_eq!(outcome(removed, "alloc.bytes<20B"), (0, false), "the removed case exceeds it");
+    assert_eq!(outcome(removed, "alloc.bytes<+3%"), (0, false));
+    assert_eq!(outcome(removed, "zoo/bee:alloc.bytes<40B"), (3, true), "no case of the change keeps it");
+    assert_eq!(outcome(removed, "zoo/bee @old:alloc.bytes<20B"), (1, false));
+    assert_eq!(outcome(added, "alloc.bytes<+3%"), (0, false));
+    assert_eq!(outcome(added, "zoo/bee:alloc.bytes<+3%").0, 3);
+    assert_eq!(outcome(added, "alloc.bytes<20B"), (1, false));
+}
