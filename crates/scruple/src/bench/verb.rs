@@ -21,12 +21,14 @@ use crate::run_report::formats::FORMATS;
 use crate::run_report::{Report, formats, metrics_and_limits, terminal};
 use crate::store::open_store;
 use scruple_core::environment::Environments;
+use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -113,6 +115,9 @@ fn taken(
         (Some(_), None) => return Err(Fault::usage("--baseline needs a store: leave --no-store out")),
         _ => None,
     };
+    if let Some(baseline) = &baseline {
+        warn_of_lost(&mut suite.record.run, baseline, args);
+    }
     if let Some(mut farm) = farm {
         suite.end_introduced();
         let progress = if args.results.json { Progress::hidden() } else { Progress::new() };
@@ -203,6 +208,21 @@ fn check_configured(limits: &[Limit], config: &Config, cases: &[String]) -> Resu
             limit.text, limit.arm
         ))),
     }
+}
+
+/// Adds a remark on the cases of the baseline that this run does not have, unless only some cases were selected.
+fn warn_of_lost(run: &mut Run, baseline: &Run, args: &BenchArgs) {
+    let has: BTreeSet<&str> = run.arms_of(Role::Subject).map(|arm| arm.name.as_str()).collect();
+    let of_baseline: Vec<&str> = baseline.arms_of(Role::Subject).map(|arm| arm.name.as_str()).collect();
+    let lost: Vec<&str> = of_baseline.iter().copied().filter(|name| !has.contains(name)).collect();
+    let selected = !args.filter.is_empty() || !args.threads.is_empty();
+    if lost.is_empty() || selected && lost.len() < of_baseline.len() {
+        return;
+    }
+    let are = if lost.len() == 1 { "is" } else { "are" };
+    let text =
+        format!("not compared: {} {are} in the run {} and not in this one", list_names(&lost), baseline.id);
+    run.warn("not-in-both", text);
 }
 
 /// Compares each case with the case of the same name in a stored run.

@@ -1,5 +1,6 @@
 //! Suites compared with stored runs.
 
+use crate::fake::bench_words;
 use crate::support::Place;
 
 const SUITE: &str = "
@@ -37,4 +38,33 @@ fn limits_hold_against_a_baseline_as_they_do_without() {
     assert!(matches!(exceeded.code, 1 | 3), "{}", exceeded.exchange());
     let changed = bench(&["--baseline", "before", "--limit", "time.wall<+100000%"]);
     assert!(matches!(changed.code, 0 | 3), "{}", changed.exchange());
+}
+
+#[test]
+fn cases_that_only_the_baseline_has_are_named() {
+    let place = Place::new();
+    let case = |name: &str| format!(r#"{{"name":"{name}","cost":5,"bytes":16}}"#);
+    let (ant, bee) = (case("zoo/ant"), case("zoo/bee"));
+    let bench = |options: &[&str], cases: &[&str]| {
+        place.run(bench_words(&place, &[&["--count-only"], options].concat(), cases))
+    };
+    let first = bench(&["--label", "before"], &[&ant, &bee]);
+    assert_eq!(first.code, 0, "{}", first.exchange());
+    let against = |options: &[&str], cases: &[&str]| {
+        let answer = bench(&[&["--baseline", "before"], options].concat(), cases);
+        (answer.code, answer.stdout.lines().find(|line| line.contains("not compared")).map(str::to_owned))
+    };
+    let named = |names: &str| Some(format!("! not compared: {names} in the run "));
+    let same = |found: &(i32, Option<String>), names: &str| {
+        found.0 == 0
+            && named(names).zip(found.1.clone()).is_some_and(|(start, line)| line.starts_with(&start))
+    };
+    let gone = against(&[], &[&ant]);
+    assert!(same(&gone, "‘zoo/bee’ is"), "{gone:?}");
+    let renamed = against(&[], &[&case("zoo/cow")]);
+    assert!(same(&renamed, "‘zoo/ant’, ‘zoo/bee’ are"), "{renamed:?}");
+    assert_eq!(against(&["--filter", "ant"], &[&ant, &bee]), (0, None), "the others were not asked for");
+    assert_eq!(against(&[], &[&ant, &bee]), (0, None));
+    let change = against(&["--limit", "alloc.bytes<+3%"], &[&ant, &bee, &case("zoo/cow")]);
+    assert_eq!(change, (0, None), "a case that is new is no change");
 }
