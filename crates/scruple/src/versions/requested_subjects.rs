@@ -100,8 +100,13 @@ fn here(config: &Config) -> Result<String, Fault> {
     Ok(folder.display().to_string())
 }
 
+/// The endings of files that an interpreter runs.
+const SCRIPTS: [&str; 14] =
+    ["class", "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "scm", "sh", "ts", "wasm"];
+
 /// Returns a remark for each word of a command that names a file of the working folder which is not kept with a build:
-/// commands run in a folder that has only the artefacts.
+/// commands run in a folder that has only the artefacts. A program that is named by `{here}` has a remark too: every
+/// version would run the present one, with what lies beside it.
 pub fn files_left_behind(
     recipe: &Recipe,
     subjects: &[SubjectTemplate],
@@ -115,16 +120,29 @@ pub fn files_left_behind(
     };
     let mut remarks: Vec<String> = Vec::new();
     for subject in subjects {
-        let is_left = |word: &&String| {
-            Path::new(word).is_relative() && Path::new(&folder).join(word).is_file() && !is_kept(word)
-        };
-        remarks.extend(subject.words.iter().filter(is_left).map(|word| {
-            format!(
-                "‘{}’ runs in a folder that has only the artefacts, and ‘{word}’ is not one of them: write {HERE}/{word}, or \
-                 keep it with each version by --artifact",
-                subject.name
-            )
-        }));
+        for (at, word) in subject.words.iter().enumerate() {
+            let path = Path::new(word);
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            let is_code = at == 0 || ending.is_some_and(|ending| SCRIPTS.contains(&ending));
+            let keep = "keep it with each version by --artifact";
+            if path.is_relative() && Path::new(&folder).join(word).is_file() && !is_kept(word) {
+                let data = if is_code { String::new() } else { format!("write {HERE}/{word}, or ") };
+                remarks.push(format!(
+                    "‘{}’ runs in a folder that has only the artefacts, and ‘{word}’ is not one of them: {data}{keep}",
+                    subject.name
+                ));
+            } else if let Some(below) = path.strip_prefix(&folder).ok().filter(|below| {
+                // There are tools that are installed for the project, such as its interpreter.
+                is_code && path.is_file() && !below.starts_with(".venv") && !below.starts_with("node_modules")
+            }) {
+                let below = below.display();
+                remarks.push(format!(
+                    "every version of ‘{}’ runs the present {HERE}/{below}, and what that loads from beside it: to weigh \
+                     changes of these, {keep}, and write {below}",
+                    subject.name
+                ));
+            }
+        }
     }
     Ok(remarks)
 }

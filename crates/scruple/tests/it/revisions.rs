@@ -193,3 +193,18 @@ fn here_is_the_working_folder_in_steps_and_commands_and_files_outside_the_builds
         assert!(answer.stderr.contains("write {here}/input.txt, or keep it"), "{}", answer.exchange());
     }
 }
+
+#[test]
+fn a_script_that_is_the_same_for_all_versions_is_named() {
+    let place = Place::new();
+    Repository::new(&place, "repo").commit_allocations([1000, 2000]);
+    place.write("tool.sh", "true\n");
+    let words = "compare --no-store -r 4 --repo repo --build true --artifact app.c HEAD~1 HEAD -- sh";
+    let of = |script| place.run(words.split(' ').chain([script]));
+    let answer = of("{here}/tool.sh");
+    assert_eq!(answer.code, 0, "{}", answer.exchange());
+    let remark = "runs the present {here}/tool.sh, and what that loads from beside it";
+    assert!(answer.stderr.contains(remark), "{}", answer.exchange());
+    let answer = of("tool.sh");
+    assert!(answer.stderr.contains("is not one of them: keep it with each version"), "{}", answer.exchange());
+}
