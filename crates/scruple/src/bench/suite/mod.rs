@@ -180,6 +180,8 @@ impl Suite {
         let mut loaded = LoadedCode::default();
         let (opened, mut starting) = (Instant::now(), Duration::ZERO);
         let (padding, mut introduced) = (VisitOrder::new(1, run.seed).padding(0), Introduced::default());
+        // What the base declares is no limit for the change, which may have changed either the budget or what exceeds it.
+        let first_limited = usize::from(sides.len() > 1);
         for (index, side) in sides.iter_mut().enumerate() {
             let label = side.label.clone();
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
@@ -208,13 +210,10 @@ impl Suite {
             declared.starting.push(undisturbed);
             side.hello = Some(hello.clone());
             for (case, threads) in wanted {
-                declared.limits.extend(readings::limits_of(
-                    &case,
-                    threads,
-                    label.as_deref(),
-                    &hello,
-                    &mut run,
-                ));
+                if index >= first_limited {
+                    let limits = readings::limits_of(&case, threads, label.as_deref(), &hello, &mut run);
+                    declared.limits.extend(limits);
+                }
                 weighed.push(Weighed::lay_out(index, side, &case, threads, &mut run));
             }
         }

@@ -124,3 +124,21 @@ fn limits_hold_for_the_cases_of_the_change_and_not_for_removed_ones() {
     assert_eq!(outcome(added, "zoo/bee:alloc.bytes<+3%").0, 3);
     assert_eq!(outcome(added, "alloc.bytes<20B"), (1, false));
 }
+
+#[test]
+fn budgets_of_the_change_are_limits_and_those_of_the_base_are_not() {
+    let place = Place::new();
+    let ant = |bytes: u32, most: u32| {
+        format!(
+            r#"{{"name":"zoo/ant","cost":5,"bytes":{bytes},"budgets":{{"alloc.bytes":{{"max":{most}}}}}}}"#
+        )
+    };
+    let outcome = |old: (u32, u32), new: (u32, u32)| {
+        let (old, new) = (ant(old.0, old.1), ant(new.0, new.1));
+        let answer = gate_cases(&place, [&[&old, BEE], &[&new, BEE]], &[]);
+        (answer.code, answer.stdout.contains("‘zoo/ant @old’"))
+    };
+    assert_eq!(outcome((16, 8), (16, 20)), (0, false), "a budget that the change raises");
+    assert_eq!(outcome((16, 8), (8, 9)), (0, false), "a change that mends what exceeded a budget");
+    assert_eq!(outcome((16, 20), (16, 8)), (1, false));
+}
