@@ -80,7 +80,9 @@ fn servers_on_another_node_are_started_and_read_there_also_where_the_process_bes
     place.write("scruple.toml", "[farm]\nkind = \"here\"\n");
     let few = words_with_pauses(&place, PAUSE);
     // Without a number of requests the load lasts as long as was asked for.
-    let long: Vec<String> = few.iter().filter(|word| **word != "-n" && **word != REQUESTS).cloned().collect();
+    let mut long = few.clone();
+    let number = long.iter().position(|word| word == "-n").expect("a number of requests");
+    long.drain(number..number + 2);
     for (words, delay) in [(few, Duration::ZERO), (long, Duration::from_secs(2))] {
         let output = place.create("output");
         let child =
