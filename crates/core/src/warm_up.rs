@@ -7,6 +7,7 @@
 //! first value is unusually high, and from there the values fall to the level of the rest, where it ends.
 
 use crate::stats::quantile::median;
+use crate::stats::summary::robust_sd;
 
 /// In series of fewer values nothing is cut.
 const FEWEST: usize = 16;
@@ -47,9 +48,8 @@ pub fn cut(series: &[f64]) -> usize {
     }
     let (taken, rest) = series.split_at(best.0);
     let centre = median(rest);
-    let deviations: Vec<f64> = rest.iter().map(|value| (value - centre).abs()).collect();
     // Three robust standard deviations, and at least a tenth: smaller ones hardly bias the results.
-    let unusual = (3.0 * 1.4826 * median(&deviations)).max(0.1);
+    let unusual = (3.0 * robust_sd(rest, centre)).max(0.1);
     if !decays(taken, centre, unusual) {
         return 0;
     }

@@ -4,6 +4,7 @@ use super::scaled::Scaled;
 use super::stretches::bounds;
 use crate::stats::normal;
 use crate::stats::quantile::median;
+use crate::stats::summary::robust_sd;
 
 /// A value beyond this many standard deviations from the median of its stretch is clamped before the mean is taken.
 const BOUND: f64 = 3.0;
@@ -37,8 +38,7 @@ impl Noise {
         for pair in ends.windows(2) {
             let part = &series.values[pair[0]..pair[1]];
             let centre = median(part);
-            let spread: Vec<f64> = part.iter().map(|v| (v - centre).abs()).collect();
-            let reach = BOUND * 1.4826 * median(&spread);
+            let reach = BOUND * robust_sd(part, centre);
             let clip = |(place, value): (usize, &f64)| {
                 let reach = reach.max(BOUND * series.scales[pair[0] + place]);
                 value.clamp(centre - reach, centre + reach)

@@ -13,7 +13,7 @@ use super::median_interval::median_interval;
 use super::normal;
 use super::paired::{Effect, Why, log_ratios};
 use super::quantile::median;
-use super::summary::{mean, sd};
+use super::summary::{OF_MEDIAN, mean, sd, variance_of_median};
 
 /// The smallest number of processes that shows how much processes differ.
 pub const FEWEST: usize = 3;
@@ -22,9 +22,6 @@ pub const FEWEST: usize = 3;
 /// many times that of one of them. Intervals over processes are as wide as that, since they are read as what the next
 /// invocation will say.
 const NEXT: f64 = 2.0;
-
-/// The median of normal values varies by up to this many times the variance of their mean.
-const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 
 /// The effect from one number for each process or turn: pairwise if `paired`, else each arm as a sample of its own.
 ///
@@ -107,20 +104,15 @@ impl Levels {
 
 /// Compares the variance of the medians of the processes with the variance that their own readings predict.
 ///
-/// The expected variance of a median of n readings is π/2·s²/n with s = 1.4826·MAD, which a few disturbed readings do
-/// not inflate. A process with a single reading does not show its noise and is left out. `None` when fewer than three
-/// processes remain.
+/// A process with a single reading does not show its noise and is left out. `None` when fewer than three processes remain.
 pub fn levels(groups: &[Vec<f64>]) -> Option<Levels> {
     let groups: Vec<&Vec<f64>> = groups.iter().filter(|group| group.len() >= 2).collect();
     if groups.len() < 3 {
         return None;
     }
     let medians: Vec<f64> = groups.iter().map(|g| median(g)).collect();
-    let expected = |(group, &centre): (&&Vec<f64>, &f64)| {
-        let deviations: Vec<f64> = group.iter().map(|r| (r - centre).abs()).collect();
-        std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / group.len() as f64
-    };
-    let within = groups.iter().zip(&medians).map(expected).sum::<f64>() / groups.len() as f64;
+    let expected = groups.iter().zip(&medians).map(|(group, centre)| variance_of_median(group, *centre));
+    let within = expected.sum::<f64>() / groups.len() as f64;
     Some(Levels { between: sd(&medians)?.powi(2), within })
 }
 

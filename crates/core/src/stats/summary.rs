@@ -55,6 +55,21 @@ pub fn mean(readings: &[f64]) -> f64 {
     readings.iter().sum::<f64>() / readings.len() as f64
 }
 
+/// The standard deviation that normal readings would have with this median absolute deviation from `centre`, which a few
+/// disturbed readings do not inflate (Hampel, "The Influence Curve and Its Role in Robust Estimation", 1974).
+pub fn robust_sd(readings: &[f64], centre: f64) -> f64 {
+    let deviations: Vec<f64> = readings.iter().map(|r| (r - centre).abs()).collect();
+    1.4826 * median(&deviations)
+}
+
+/// The median of normal readings varies by up to this many times the variance of their mean.
+pub(super) const OF_MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
+
+/// The variance of a median that the noise of these readings explains: π/2·s²/n, where s is their [`robust_sd`].
+pub(super) fn variance_of_median(readings: &[f64], centre: f64) -> f64 {
+    OF_MEDIAN * robust_sd(readings, centre).powi(2) / readings.len() as f64
+}
+
 /// The standard deviation with divisor n − 1; `None` for fewer than two readings.
 pub fn sd(readings: &[f64]) -> Option<f64> {
     if readings.len() < 2 {

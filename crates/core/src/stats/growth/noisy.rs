@@ -5,6 +5,7 @@ use super::super::median_interval::median_interval;
 use super::super::normal;
 use super::super::quantile::median;
 use super::super::ranks::mann_whitney_u;
+use super::super::summary::variance_of_median;
 use super::{Growth, GrowthForm, NoFit};
 use crate::sorting;
 
@@ -211,8 +212,7 @@ fn spread(sizes: &[(f64, Vec<f64>)], weights: &[f64]) -> (f64, f64) {
     }
     let of_median = |(costs, weight): &(&Vec<f64>, f64)| {
         let centre = median(costs);
-        let deviations: Vec<f64> = costs.iter().map(|cost| (cost / centre - 1.0).abs()).collect();
-        weight * std::f64::consts::FRAC_PI_2 * (1.4826 * median(&deviations)).powi(2) / costs.len() as f64
+        weight * variance_of_median(costs, centre) / (centre * centre)
     };
     let variance = replicated.iter().map(of_median).sum::<f64>() / replicated.len() as f64;
     (variance, replicated.iter().map(|(costs, _)| costs.len() as f64 - 1.0).sum())
