@@ -1,6 +1,7 @@
 //! A run: one execution of Scruple, with its request, its environment, and everything that it read.
 
 use crate::default_margins;
+use crate::harmless_text::list_names;
 use crate::limit::Limit;
 use crate::provenance::Provenance;
 use crate::subject::{Arm, Role};
@@ -106,6 +107,16 @@ impl Run {
         let warning = Warning { code: code.to_owned(), text: text.into() };
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
+        }
+    }
+
+    /// Adds a remark on arms, if there are any, that the run called `has` has and the one called `lacks` has not.
+    pub fn warn_of_not_compared(&mut self, names: &[&str], has: &str, lacks: &str) {
+        if !names.is_empty() {
+            let verb = if names.len() == 1 { "is" } else { "are" };
+            let text =
+                format!("not compared: {} {verb} in the run {has} and not in {lacks}", list_names(names));
+            self.warn("not-in-both", text);
         }
     }
 

@@ -37,6 +37,11 @@ fn tree(lines: &[(usize, &str, u64, u64)]) -> Tree {
     tree
 }
 
+/// The function with this name.
+fn named<'a>(tree: &'a mut Tree, name: &str) -> &'a mut Function {
+    tree.functions.iter_mut().find(|function| function.name == name).expect("a function")
+}
+
 /// Explains two trees in which all functions except `changed` have the same code.
 fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
     let same = |old: &[usize], new: &[usize]| {
@@ -194,8 +199,7 @@ fn library_code_compiled_into_the_program_counts_for_its_caller() {
     // Between them may be a function of a shared library, whose code is the same in both.
     let of = |own: u64| {
         let mut tree = tree(&[(0, "main", 1, 10), (1, "start", 1, 5), (2, "std::run", 1, own)]);
-        let start = tree.functions.iter_mut().find(|one| one.name == "start").expect("a function");
-        start.module = "libstdc++.so".to_owned();
+        named(&mut tree, "start").module = "libstdc++.so".to_owned();
         tree
     };
     let found = explained(&of(100), &of(300), &["std::run"]);
@@ -480,8 +484,7 @@ fn a_jump_to_a_part_of_a_function_is_no_call() {
     let with_part = |calls: u64| {
         let part = [(3, "hash.cold", calls, 12 * calls), (5, "throw", calls, 100 * calls)];
         let mut tree = tree(&[MAIN, &part].concat());
-        let part = tree.functions.iter_mut().find(|function| function.name == "hash.cold").expect("a part");
-        part.name = "hash".to_owned();
+        named(&mut tree, "hash.cold").name = "hash".to_owned();
         tree
     };
     let found = explained(&tree(MAIN), &with_part(50), &["hash"]);

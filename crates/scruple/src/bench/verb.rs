@@ -21,7 +21,6 @@ use crate::run_report::formats::FORMATS;
 use crate::run_report::{Report, formats, metrics_and_limits, terminal};
 use crate::store::open_store;
 use scruple_core::environment::Environments;
-use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
@@ -216,13 +215,9 @@ fn warn_of_lost(run: &mut Run, baseline: &Run, args: &BenchArgs) {
     let of_baseline: Vec<&str> = baseline.arms_of(Role::Subject).map(|arm| arm.name.as_str()).collect();
     let lost: Vec<&str> = of_baseline.iter().copied().filter(|name| !has.contains(name)).collect();
     let selected = !args.filter.is_empty() || !args.threads.is_empty();
-    if lost.is_empty() || selected && lost.len() < of_baseline.len() {
-        return;
+    if !selected || lost.len() == of_baseline.len() {
+        run.warn_of_not_compared(&lost, &baseline.id, "this one");
     }
-    let are = if lost.len() == 1 { "is" } else { "are" };
-    let text =
-        format!("not compared: {} {are} in the run {} and not in this one", list_names(&lost), baseline.id);
-    run.warn("not-in-both", text);
 }
 
 /// Compares each case with the case of the same name in a stored run.

@@ -107,18 +107,7 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
             |arm: &Arm| matched.iter().any(|(a, b)| std::ptr::eq(*a, arm) || std::ptr::eq(*b, arm));
         let alone: Vec<&str> =
             one.arms_of(Role::Subject).filter(|arm| !is_matched(arm)).map(|arm| arm.name.as_str()).collect();
-        if !alone.is_empty() {
-            let verb = if alone.len() == 1 { "is" } else { "are" };
-            run.warn(
-                "not-in-both",
-                format!(
-                    "not compared: {} {verb} in the run {} and not in {}",
-                    list_names(&alone),
-                    tag(one),
-                    tag(other)
-                ),
-            );
-        }
+        run.warn_of_not_compared(&alone, &tag(one), &tag(other));
     }
     run
 }

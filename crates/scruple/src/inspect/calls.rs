@@ -16,6 +16,7 @@ use scruple_measure::calltree::{
 };
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Ending;
+use signal_hook::consts::SIGILL;
 use std::path::Path;
 use std::slice;
 use std::time::Instant;
@@ -249,10 +250,7 @@ pub fn tree_of(
     Err(Fault { code: Code::Unknown, message: format!("cannot tell {aim}: {why}") })
 }
 
-/// The signal that ends a program at an instruction that Valgrind does not know.
-const SIGILL: i32 = 4;
-
-/// What to do about that signal.
+/// What to do about a program that ends by SIGILL, as it does at an instruction that Valgrind does not know.
 const TOO_NEW: &str = "if Valgrind does not know one of its instructions, compile it for an older processor (without \
      -march=native)";
 

@@ -56,8 +56,7 @@ fn a_function_may_move_from_the_program_into_a_library() {
         let mut lines = MAIN.to_vec();
         lines[1].3 = own_of_parse;
         let mut tree = tree(&lines);
-        let hash = tree.functions.iter_mut().find(|one| one.name == "hash").expect("a function");
-        hash.module = file.to_owned();
+        named(&mut tree, "hash").module = file.to_owned();
         tree
     };
     let found = explained(&with_hash_in("program", 1_000), &with_hash_in("libhash.so", 1_500), &["parse"]);
