@@ -1,8 +1,8 @@
 // Checks pages as people use them: narrow and wide, light and dark, folded and open, printed, with the keyboard only.
-// Usage: look.mjs AXE FILE… prints what is wrong, one thing in a line of JSON.
+// Usage: look.mjs AXE FILE… prints what is wrong, one thing in a line of JSON. Ends with 77 if no browser is installed.
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { Browser } from './browser.mjs';
+import { Browser, program } from './browser.mjs';
 
 const [axe, ...files] = process.argv.slice(2);
 const rules = readFileSync(axe, 'utf8');
@@ -106,6 +106,7 @@ async function use(tab, file, found) {
   if (!Buffer.from(data, 'base64').subarray(0, 5).equals(Buffer.from('%PDF-'))) say('it cannot be printed');
 }
 
+if (!program) process.exit(77);
 const browser = new Browser();
 const found = [];
 try {

@@ -23,11 +23,6 @@ pub const HOSTILE: [&str; 4] = [
 pub fn wrong(files: &[PathBuf]) -> Option<Vec<Value>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let axe = root.join("target/pages/node_modules/axe-core/axe.min.js");
-    let browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-    if !browsers.iter().any(|path| Path::new(path).exists()) {
-        skip("there is no Chromium to look at pages with");
-        return None;
-    }
     if !axe.exists() {
         skip("axe-core is not installed: `make test` does it");
         return None;
@@ -38,6 +33,10 @@ pub fn wrong(files: &[PathBuf]) -> Option<Vec<Value>> {
         skip("node is not installed");
         return None;
     };
+    if output.status.code() == Some(77) {
+        skip("there is no Chromium to look at pages with");
+        return None;
+    }
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}{err}");
     Some(out.lines().map(|line| serde_json::from_str(line).expect("a finding")).collect())
