@@ -36,7 +36,7 @@ if has aarch64-linux-gnu-gcc && has qemu-aarch64-static; then
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
     step cargo build --target "$other" --package scruple
-    step cargo test --target "$other" --package scruple-core
+    step cargo test --target "$other" --package scruple-stats --package scruple-core
 fi
 
 # The C library of the SDK under the sanitizers of memory, of undefined behaviour and of threads.

@@ -6,7 +6,7 @@
 
 use std::io::BufRead;
 
-use scruple_core::changepoint::{ChangePoint, SeriesOptions, noisy};
+use scruple_stats::changepoint::{ChangePoint, SeriesOptions, noisy};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = SeriesOptions::default();

@@ -9,11 +9,11 @@ use crate::judge::Judged;
 use crate::metric::{Better, Metric, Quality};
 use crate::provenance::Provenance;
 use crate::run::Run;
-use crate::sorting::{self, SortedMap};
-use crate::stats::paired::Why;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::Comparison;
+use scruple_stats::paired::Why;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
 
 /// An aspect in which environments may differ.

@@ -6,10 +6,10 @@ mod readings;
 
 pub use readings::Readings;
 
-use crate::stats::Interval;
-use crate::stats::paired::{self, Effect, Why};
-use crate::stats::processes;
-use crate::stats::quantile::median;
+use scruple_stats::Interval;
+use scruple_stats::paired::{self, Effect, Why};
+use scruple_stats::processes;
+use scruple_stats::quantile::median;
 
 /// The smallest, the median and the largest of a few readings, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,11 +11,11 @@ use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, key_matches,
 use crate::protocol::tells_skip;
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::sorting::{self, SortedMap};
 use crate::subject::{Arm, Role};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Direction, Verdict};
 use crate::words::words;
+use scruple_stats::sorting::{self, SortedMap};
 
 /// The settings of a gate.
 #[derive(Clone, Debug, Default)]

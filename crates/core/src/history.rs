@@ -7,19 +7,19 @@ mod effect_over_nodes;
 mod find_changes;
 mod graph;
 
-pub use crate::stats::nodes::OverNodes;
 pub use comparable::{SLOPE, comparable};
 pub use effect_over_nodes::over_nodes;
 pub use find_changes::find_changes;
 pub use graph::Graph;
+pub use scruple_stats::nodes::OverNodes;
 
-use crate::changepoint::StepSize;
 use crate::metric::Better;
 use crate::provenance::short_commit;
 use crate::run::Run;
-use crate::stats::Interval;
 use crate::unit::Unit;
 use crate::words::words;
+use scruple_stats::Interval;
+use scruple_stats::changepoint::StepSize;
 use serde::{Deserialize, Serialize};
 
 /// A version needs at least this many readings taken in blocks with other versions. With fewer there is no interval at

@@ -26,14 +26,14 @@ pub use rows::compare_pairs;
 use crate::metric::{Metric, Quality, metric};
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
-use crate::stats::Interval;
-use crate::stats::median_interval::median_interval;
-use crate::stats::paired::Why;
-use crate::stats::processes;
-use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Verdict};
+use scruple_stats::Interval;
+use scruple_stats::median_interval::median_interval;
+use scruple_stats::paired::Why;
+use scruple_stats::processes;
+use scruple_stats::quantile::median;
 use std::collections::HashMap;
 
 /// The resident size varies by up to this many bytes between identical runs, because at a page fault the kernel also

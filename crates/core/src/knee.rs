@@ -13,7 +13,7 @@ mod fit;
 mod late;
 mod limits;
 
-use crate::stats::Interval;
+use scruple_stats::Interval;
 use serde::{Deserialize, Serialize};
 
 pub use limits::{BEHIND, Measure, RateFigures, RateLimit, Slo};

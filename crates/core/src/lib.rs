@@ -1,11 +1,10 @@
-//! The pure part of Scruple: metrics, units, samples, plans, statistics and verdicts.
+//! The pure part of Scruple: metrics, units, samples, plans and verdicts. The statistics are in `scruple-stats`.
 //!
 //! Nothing here reads a clock, opens a file or starts a thread. Every result depends on the arguments only, so it can
 //! be tested bit for bit.
 #![forbid(unsafe_code)]
 #![warn(clippy::missing_errors_doc)]
 
-pub mod changepoint;
 pub mod default_margins;
 pub mod environment;
 pub mod evidence;
@@ -28,8 +27,6 @@ pub mod protocol;
 pub mod provenance;
 pub mod run;
 pub mod sample;
-pub mod sorting;
-pub mod stats;
 pub mod subject;
 pub mod unit;
 pub mod verdict;

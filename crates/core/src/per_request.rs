@@ -4,7 +4,7 @@
 //! connections, filling caches) belong to the fixed part and not to the requests. Source: ordinary least squares with
 //! Student's t; two windows give a line but no interval.
 
-use crate::stats::{Interval, normal, ols};
+use scruple_stats::{Interval, normal, ols};
 use serde::{Deserialize, Serialize};
 
 /// The cost of requests in one metric.
@@ -58,7 +58,7 @@ impl Bounds {
     ///
     /// ```
     /// use scruple_core::per_request::Bounds;
-    /// use scruple_core::stats::Interval;
+    /// use scruple_stats::Interval;
     ///
     /// let of = |value, low, high| Bounds { value, interval: Some(Interval { low, high, level: 0.95 }) };
     /// assert_eq!(of(15.0, 12.0, 18.0).at_most(of(13.0, 11.0, 14.0)), of(13.0, 12.0, 14.0));

@@ -3,8 +3,8 @@
 //! `sdk/PROTOCOL.md` specifies the protocol. The reader ignores unknown keys; missing values are absent.
 
 use crate::metric::Quality;
-use crate::sorting::SortedMap;
 use crate::subject::{Parameter, Timing};
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Where and how a run was taken: everything that decides whether two runs may be compared.
 
-use crate::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 
 /// The circumstances of a run.

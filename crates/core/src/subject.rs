@@ -3,8 +3,8 @@
 use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
 use crate::sample::{Figure, Sample};
-use crate::sorting::SortedMap;
 use crate::words::words;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display};
 

@@ -13,9 +13,9 @@ pub(crate) use many::hold_together;
 pub use many::{NoisyRow, compare_many};
 
 use crate::evidence::{Evidence, ReadingRange, Replicate};
-use crate::stats::Interval;
-use crate::stats::paired::{Effect, Why};
-use crate::stats::power;
+use scruple_stats::Interval;
+use scruple_stats::paired::{Effect, Why};
+use scruple_stats::power;
 
 /// The verdict on two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! The order in which arms are visited: blocks in an order drawn from a seed, rotated so that positions balance.
 
-use crate::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 /// The order of visits of an interleaved measurement; the same seed gives the same order on every machine.
 #[derive(Clone, Debug)]

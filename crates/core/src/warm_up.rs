@@ -6,8 +6,8 @@
 //! alone also cuts plain noise, and anything unusual in the first half. So only a warm-up is cut, which decays: its
 //! first value is unusually high, and from there the values fall to the level of the rest, where it ends.
 
-use crate::stats::quantile::median;
-use crate::stats::summary::robust_sd;
+use scruple_stats::quantile::median;
+use scruple_stats::summary::robust_sd;
 
 /// In series of fewer values nothing is cut.
 const FEWEST: usize = 16;
@@ -71,7 +71,7 @@ fn decays(taken: &[f64], centre: f64, unusual: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::Pcg;
+    use scruple_stats::rng::Pcg;
 
     fn noise(n: usize, seed: u64) -> Vec<f64> {
         let mut random = Pcg::new(seed);

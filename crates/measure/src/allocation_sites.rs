@@ -1,7 +1,7 @@
 //! Where a process allocates: by calling context, what was allocated, what was in use at the peak and at the end.
 
-use scruple_core::stats::Interval;
-use scruple_core::stats::sampled_bytes::{self, SampledBytes};
+use scruple_stats::Interval;
+use scruple_stats::sampled_bytes::{self, SampledBytes};
 use serde::Serialize;
 use std::collections::HashMap;
 

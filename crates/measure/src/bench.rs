@@ -10,7 +10,7 @@ use crate::terminal::separate;
 use crate::thread_activity::{Activity, ThreadActivity};
 use crate::{core_speed, scheduler_waits, thread_activity};
 use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::File;

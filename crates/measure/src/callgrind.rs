@@ -4,7 +4,7 @@
 //! defines, `(7)` refers), positions may be relative, and the cost after a `calls=` line is inclusive: it contains
 //! the callee's callees.
 
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{BTreeSet, HashMap};
 
 /// A function, identified together with the file that contains it.

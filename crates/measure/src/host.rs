@@ -1,7 +1,7 @@
 //! Facts about this machine, and properties of it that disturb measurements.
 
 use scruple_core::provenance::Provenance;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::fs;
 use std::hash::Hasher;
 use std::io::{self, Read};

@@ -9,7 +9,7 @@ mod course;
 pub use course::{WatchedProcesses, read_once, watch, watch_process};
 
 use scruple_core::memory_map::{Class, MapRow, MemoryAmount, mapped_and_anonymous};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;

@@ -4,7 +4,7 @@
 //! program is to blame. Documentation of the kernel: `cgroup-v2.rst` (`cpu.max`, `cpu.stat`) and `sched-bwc.rst` for
 //! version 1.
 
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

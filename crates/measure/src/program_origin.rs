@@ -4,7 +4,7 @@
 
 use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};

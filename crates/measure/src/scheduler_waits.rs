@@ -1,7 +1,7 @@
 //! Reads the scheduler's record of a process: its last core, and how long it waited for a core.
 
 use crate::process_stat::ProcessStat;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use scruple_core::limit::Limit;
 use scruple_core::line_number::in_line;
 use scruple_core::metric::{Metric, metric};
 use scruple_core::nearest_word::nearest;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 

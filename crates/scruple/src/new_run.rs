@@ -5,9 +5,9 @@ use crate::secrets::without_secrets;
 use scruple_core::harmless_text::plain;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms};
-use scruple_core::stats::Pcg;
 use scruple_measure::host;
 use scruple_measure::program_origin;
+use scruple_stats::Pcg;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 

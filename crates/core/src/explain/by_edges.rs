@@ -15,7 +15,7 @@
 use super::decompose::{DifferencePiece, PieceKind};
 use super::matching::Key;
 use super::{Count, PROGRAM, Tree};
-use crate::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
 /// A function that says whether the code of a key is the same in both programs.
 type SameCodeOf<'a> = dyn FnMut(usize) -> Option<bool> + 'a;

@@ -6,7 +6,7 @@ use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::names::is_cold_part;
 use super::{CodeComparison, Count, Tree, by_edges, group};
-use crate::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -12,7 +12,7 @@
 use super::matching::Key;
 use super::merged::{ContextSums, MergedNode};
 use super::{Count, PROGRAM};
-use crate::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 
 /// A part of the difference of two trees, summed over contexts.

@@ -2,7 +2,7 @@
 
 use super::collector::is_collector;
 use super::{CodeComparison, PROGRAM, Tree, group, nameless};
-use crate::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 
 /// A function that the first profile, the second one, or both have.

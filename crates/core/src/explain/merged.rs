@@ -3,7 +3,7 @@
 use super::Count;
 use super::keyed_tree::KeyedTree;
 use crate::number_map::NumberMap;
-use crate::sorting;
+use scruple_stats::sorting;
 
 /// A context of either tree, or of both.
 #[derive(Clone, Copy, Debug)]

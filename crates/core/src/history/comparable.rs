@@ -3,9 +3,9 @@
 use crate::metric::Pass;
 use crate::run::Run;
 use crate::sample::{Figure, Sample};
-use crate::sorting::{self, SortedMap};
 use crate::subject::{Arm, Parameter, Role, Subject, with_values};
 use crate::unit::Unit;
+use scruple_stats::sorting::{self, SortedMap};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 

@@ -3,10 +3,10 @@
 use super::{History, VersionState};
 use crate::metric::Pass;
 use crate::sample::Sample;
-use crate::sorting::SortedMap;
-use crate::stats::nodes::{OverNodes, joined};
-use crate::stats::quantile::median;
 use crate::subject::Role;
+use scruple_stats::nodes::{OverNodes, joined};
+use scruple_stats::quantile::median;
+use scruple_stats::sorting::SortedMap;
 use std::ops::RangeInclusive;
 
 /// The effect over nodes of a metric of a subject, from one range of versions to another, given by their places in the

@@ -3,7 +3,7 @@
 //! A metric whose readings repeat in every version is exact: any change is real. All other metrics are noisy. Where
 //! their versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give
 //! its uncertainty ([`interleaved`], [`steps`]). A series of values that the user brought is cut by
-//! [`changepoint`](crate::changepoint). Among the changes of all noisy series together, the share of false ones is kept
+//! [`changepoint`](scruple_stats::changepoint). Among the changes of all noisy series together, the share of false ones is kept
 //! below the requested error ([`false_discovery`]).
 
 mod build_noise;
@@ -20,12 +20,12 @@ mod steps;
 mod version_groups;
 
 use super::{Graph, History, Judgement, Point, Series};
-use crate::stats::median_interval::median_interval;
-use crate::stats::quantile::median;
-use crate::stats::{Interval, false_discovery};
 use classify::SeriesVersions;
 use gather::{GatheredSeries, SameArtefacts};
 use noisy::JudgedSeries;
+use scruple_stats::median_interval::median_interval;
+use scruple_stats::quantile::median;
+use scruple_stats::{Interval, false_discovery};
 use steps::{LEVEL, Steps};
 use version_groups::ArtefactGroups;
 

@@ -1,9 +1,9 @@
 //! How much the machine alone may change the figures between two runs that were not taken side by side.
 
 use super::{Pair, clock, shared_core};
-use crate::stats::paired::Why;
 use crate::subject::{Arm, Subject};
 use crate::verdict;
+use scruple_stats::paired::Why;
 
 /// Figures that depend more on other programs on the machine than on the subject.
 const OF_OTHERS: [&str; 3] = ["time.wait", "time.contended", "switches.involuntary"];

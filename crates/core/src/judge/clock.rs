@@ -6,10 +6,10 @@
 use super::counted_blocks::{undisturbed, within};
 use super::shared_core;
 use super::witnesses::CYCLE;
-use crate::stats::Interval;
-use crate::stats::quantile::{median, quantile, sorted};
-use crate::stats::tare::Net;
 use crate::subject::Arm;
+use scruple_stats::Interval;
+use scruple_stats::quantile::{median, quantile, sorted};
+use scruple_stats::tare::Net;
 
 /// The key of the figure of a tare that holds the usual range of cycle lengths on this machine: two readings, in
 /// nanoseconds.

@@ -3,9 +3,9 @@
 use super::witnesses::{BESIDE, WAITED, WITNESS, in_fastest_blocks, time_alone};
 use crate::metric::Pass;
 use crate::sample::Sample;
-use crate::sorting;
-use crate::stats::quantile::median;
 use crate::subject::Arm;
+use scruple_stats::quantile::median;
+use scruple_stats::sorting;
 use std::collections::BTreeSet;
 
 /// A block is undisturbed if its witness took at most this multiple of the time of the fastest ones.

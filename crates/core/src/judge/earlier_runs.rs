@@ -3,9 +3,9 @@
 //! Processes of one run share what the machine did meanwhile: neighbours on the core, full caches. Their spread does
 //! not show how much that differs from run to run; the nets of earlier runs do.
 
-use crate::stats::Interval;
-use crate::stats::tare::Net;
 use crate::subject::Arm;
+use scruple_stats::Interval;
+use scruple_stats::tare::Net;
 
 /// The key of the figure of a tare that holds the nets of earlier runs of the same program, in nanoseconds.
 pub const EARLIER: &str = "batch.net.earlier";

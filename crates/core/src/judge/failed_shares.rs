@@ -13,12 +13,12 @@ use super::{Pair, pooled};
 use crate::evidence::{Evidence, ReadingRange};
 use crate::metric::metric;
 use crate::sample::Sample;
-use crate::stats::normal;
-use crate::stats::paired::Why;
-use crate::stats::pooled::Pooled;
-use crate::stats::processes::FEWEST;
-use crate::stats::summary::{mean, sd};
 use crate::unit::Unit;
+use scruple_stats::normal;
+use scruple_stats::paired::Why;
+use scruple_stats::pooled::Pooled;
+use scruple_stats::processes::FEWEST;
+use scruple_stats::summary::{mean, sd};
 
 /// The shares of both arms of a pair.
 pub(super) struct FailedShares {

@@ -2,9 +2,9 @@
 
 use crate::metric::Quality;
 use crate::sample::Sample;
-use crate::stats::growth::{self, Growth};
 use crate::subject::{Arm, Parameter, Subject, with_values};
 use crate::unit::Unit;
+use scruple_stats::growth::{self, Growth};
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -4,9 +4,9 @@ use super::Judged;
 use crate::evidence::Evidence;
 use crate::limit::{Bound, Limit};
 use crate::metric::{Metric, Quality};
-use crate::stats::paired::Why;
 use crate::unit;
 use crate::words::words;
+use scruple_stats::paired::Why;
 use serde::Serialize;
 
 words! {

@@ -7,11 +7,11 @@ use crate::metric::Pass;
 use crate::provenance::Node;
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::stats::nodes::{self, CLASS, OverNodes};
-use crate::stats::paired::Why;
-use crate::stats::quantile::median;
-use crate::stats::ranks::hodges_lehmann;
-use crate::stats::summary::mean;
+use scruple_stats::nodes::{self, CLASS, OverNodes};
+use scruple_stats::paired::Why;
+use scruple_stats::quantile::median;
+use scruple_stats::ranks::hodges_lehmann;
+use scruple_stats::summary::mean;
 
 /// The nodes that took the readings of both sides of a pair; empty where one machine took them.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,11 +17,11 @@ use super::{Estimate, POOLED, Pair, bench_cases};
 use crate::evidence::Evidence;
 use crate::metric::metric;
 use crate::sample::Sample;
-use crate::stats::paired::{Effect, Why};
-use crate::stats::pooled::Pooled;
-use crate::stats::quantile::median;
-use crate::stats::{Interval, normal};
 use crate::subject::Arm;
+use scruple_stats::paired::{Effect, Why};
+use scruple_stats::pooled::Pooled;
+use scruple_stats::quantile::median;
+use scruple_stats::{Interval, normal};
 
 /// One load has a single longest response; order statistics need six to bound the next.
 const LONGEST: Why = Why::TooFew { have: 1, need: 6 };
@@ -50,14 +50,12 @@ fn key_of_least(metric: &str) -> String {
     format!("{metric}.least{POOLED}")
 }
 
-impl Pooled {
-    /// The readings that hold this figure of a metric, by their keys.
-    pub fn figures(&self, metric: &str) -> Vec<(String, Vec<f64>)> {
-        let Pooled { value, low, high, least } = *self;
-        let figure = [Some(value), Some(low), high].into_iter().flatten().collect();
-        let least = (least < value).then(|| (key_of_least(metric), vec![least]));
-        [Some((key(metric), figure)), least].into_iter().flatten().collect()
-    }
+/// The readings that hold a pooled figure of a metric, by their keys.
+pub fn readings(figure: Pooled, metric: &str) -> Vec<(String, Vec<f64>)> {
+    let Pooled { value, low, high, least } = figure;
+    let figure = [Some(value), Some(low), high].into_iter().flatten().collect();
+    let least = (least < value).then(|| (key_of_least(metric), vec![least]));
+    [Some((key(metric), figure)), least].into_iter().flatten().collect()
 }
 
 /// The pooled figure of a metric; `None` where the arm has none.
@@ -180,9 +178,9 @@ mod tests {
 
     use crate::metric::Pass;
     use crate::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
-    use crate::stats::{Pcg, pooled};
     use crate::subject::{Role, Subject};
     use crate::verdict::{Comparison, Verdict};
+    use scruple_stats::{Pcg, pooled};
 
     type Requests = Vec<Vec<(u64, u64)>>;
 
@@ -273,7 +271,7 @@ mod tests {
             let mut arm = arm(name, requests);
             let figure = of(&arm, "load.p90").expect("a figure");
             let figure = Pooled { least: figure.value / by, low: figure.low / by, ..figure };
-            for (key, readings) in figure.figures("load.p90") {
+            for (key, readings) in readings(figure, "load.p90") {
                 let mut figure = None;
                 for (block, value) in (0..).zip(readings) {
                     let reading = Reading::of(metric("load.p90").expect("known"), value, "test");

@@ -2,9 +2,9 @@
 
 use super::counted_blocks::counted;
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
-use crate::sorting::{self, SortedMap};
-use crate::stats::quantile::median;
 use crate::subject::Arm;
+use scruple_stats::quantile::median;
+use scruple_stats::sorting::{self, SortedMap};
 
 /// The readings of a case and of its tare in one process, over undisturbed blocks.
 #[derive(Default)]
@@ -93,7 +93,7 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::Pcg;
+    use scruple_stats::rng::Pcg;
 
     fn among(nets: &[f64]) -> Option<Groups> {
         Groups::of_costs(nets.iter().map(|net| (*net, net + 1.0)).collect())

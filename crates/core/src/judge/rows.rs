@@ -10,11 +10,11 @@ use crate::evidence::{Evidence, ReadingRange, Readings};
 use crate::metric::{Better, Pass, Quality};
 use crate::run::Terms;
 use crate::sample::Sample;
-use crate::sorting;
-use crate::stats::quantile::median;
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::{self, Comparison};
+use scruple_stats::quantile::median;
+use scruple_stats::sorting;
 
 /// Compares these pairs in every metric that both arms of a pair have, metric by metric.
 ///

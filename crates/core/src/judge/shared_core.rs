@@ -6,8 +6,8 @@
 
 use super::counted_blocks::{self, DISTURBED};
 use super::witnesses::{ADDITIONS, ADDITIONS_ALONE, BESIDE, in_fastest_blocks, time_alone};
-use crate::stats::quantile::median;
 use crate::subject::Arm;
+use scruple_stats::quantile::median;
 
 /// A core was shared if the additions took more than this multiple of what they take alone.
 const SHARED: f64 = 1.1;

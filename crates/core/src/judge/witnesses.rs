@@ -1,7 +1,7 @@
 //! What is read beside the batches of cases, and shows what the machine did meanwhile: figures of the tare.
 
-use crate::stats::quantile::{median, quantile, sorted};
 use crate::subject::Arm;
+use scruple_stats::quantile::{median, quantile, sorted};
 
 /// The key of the figure of a tare that shows the speed of the core during a block: the time, in nanoseconds, of a
 /// fixed piece of work that the program did next to the batches. Programs need not have it.

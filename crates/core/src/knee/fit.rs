@@ -9,7 +9,7 @@
 //! interval follows from Fieller (1954).
 
 use super::{LEVEL, LimitCount, Measurement, RateOutcome};
-use crate::stats::{Interval, normal};
+use scruple_stats::{Interval, normal};
 
 /// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
 /// used where the first leaves too few rates to know the growth.

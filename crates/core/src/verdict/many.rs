@@ -2,7 +2,7 @@
 
 use super::{Comparison, Verdict};
 use crate::evidence::Readings;
-use crate::stats::holm::holm;
+use scruple_stats::holm::holm;
 
 /// One row of a table of comparisons of noisy metrics.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ mod queue;
 
 use queue::SimulatedServer;
 use scruple_core::knee::{Knee, KneeInterval, KneeSearch, LimitCount, Measurement, Next, RateOutcome, Slo};
-use scruple_core::stats::Pcg;
+use scruple_stats::Pcg;
 
 fn search(server: &SimulatedServer, slo: &Slo, search: KneeSearch, seed: u64) -> (KneeInterval, usize) {
     let mut random = Pcg::new(seed);

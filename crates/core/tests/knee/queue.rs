@@ -1,7 +1,8 @@
 //! Queues that are simulated request by request.
 
 use scruple_core::knee::{LimitCount, Measurement, RateFigures, Slo};
-use scruple_core::stats::Pcg;
+use scruple_stats::Pcg;
+use scruple_stats::quantile::sorted;
 
 /// The parameters of a simulated server.
 #[derive(Clone, Copy)]
@@ -77,8 +78,8 @@ impl SimulatedServer {
         let behind = (shortest(&found[3 * quarter..]) - shortest(&found[..quarter])).max(0.0) / span;
         let timely = |part: &&[Response]| part.iter().all(|r| r.late * 1e9 <= slo.most_lateness());
         let parts: Vec<&[Response]> = found.chunks(requests.div_ceil(PARTS)).filter(timely).collect();
-        let mut sorted: Vec<f64> = parts.iter().copied().flatten().map(|r| r.time * 1e9).collect();
-        sorted.sort_by(f64::total_cmp);
+        let times: Vec<f64> = parts.iter().copied().flatten().map(|r| r.time * 1e9).collect();
+        let sorted = sorted(&times);
         let quantile =
             |q: f64| sorted.get(((sorted.len() as f64 * q) as usize).min(sorted.len().max(1) - 1)).copied();
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;

@@ -9,10 +9,10 @@ use scruple_core::judge::{Nodes, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
-use scruple_core::stats::power;
-use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::verdict::{Comparison, Verdict};
+use scruple_stats::power;
+use scruple_stats::rng::Pcg;
 
 /// How the readings of a metric vary.
 #[derive(Clone, Copy)]

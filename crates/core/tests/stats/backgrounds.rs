@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use scruple_core::changepoint::{FoundChanges, SeriesOptions, StepSize, noisy};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::changepoint::{FoundChanges, SeriesOptions, StepSize, noisy};
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 

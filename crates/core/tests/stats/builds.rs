@@ -2,7 +2,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{History, Series, find_changes};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 use crate::range::{range, same, weigh};

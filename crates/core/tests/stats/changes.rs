@@ -1,9 +1,9 @@
 //! Change points in series whose changes are known by construction.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::changepoint::{FoundChanges, SeriesOptions, StepSize, exact, noisy};
-use scruple_core::stats::paired::Why;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::changepoint::{FoundChanges, SeriesOptions, StepSize, exact, noisy};
+use scruple_stats::paired::Why;
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 

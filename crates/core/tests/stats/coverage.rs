@@ -8,14 +8,12 @@ use crate::entries::entry;
 use scruple_core::judge::{bench_cases, witnesses};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
-use scruple_core::stats::Interval;
-use scruple_core::stats::rng::Pcg;
-use scruple_core::stats::summary::mean;
-use scruple_core::stats::{
-    bootstrap, growth, median_interval, ols, paired, power, processes, quantile, tare,
-};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, NoisyRow, Verdict, compare_many, compare_noisy};
+use scruple_stats::Interval;
+use scruple_stats::rng::Pcg;
+use scruple_stats::summary::mean;
+use scruple_stats::{bootstrap, growth, median_interval, ols, paired, power, processes, quantile, tare};
 
 use crate::noise::{self, NOISES, Noise, blocks, normal};
 

@@ -1,7 +1,7 @@
 //! Runs that were not taken side by side, and whose neighbouring readings are correlated.
 
-use scruple_core::stats::paired;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::paired;
+use scruple_stats::rng::Pcg;
 
 use crate::coverage::share;
 use crate::noise::normal;

@@ -3,9 +3,9 @@
 use crate::entries::entry;
 use crate::noise::processes;
 use scruple_core::evidence::{Evidence, Replicate};
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::rng::Pcg;
 use scruple_core::verdict::{Comparison, Verdict, compare_many};
+use scruple_stats::quantile::median;
+use scruple_stats::rng::Pcg;
 
 const TRIES: usize = 2000;
 

@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::{Change, ChangeForm, History, Series, VersionState, find_changes};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 use crate::range::{count, range, same, weigh};
 

@@ -1,7 +1,7 @@
 //! Growth of costs whose form is known by construction.
 
-use scruple_core::stats::growth::{GrowthForm, NoFit, exact, noisy, within};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::growth::{GrowthForm, NoFit, exact, noisy, within};
+use scruple_stats::rng::Pcg;
 
 const SIZES: [u64; 6] = [1, 2, 8, 16, 64, 1024];
 

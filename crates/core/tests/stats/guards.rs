@@ -6,10 +6,10 @@ use scruple_core::judge::{Pair, compare_pairs};
 use scruple_core::limit::Limit;
 use scruple_core::metric::metric;
 use scruple_core::run::Terms;
-use scruple_core::stats::median_interval::median_interval;
-use scruple_core::stats::paired;
-use scruple_core::stats::rng::Pcg;
 use scruple_core::verdict::Verdict;
+use scruple_stats::median_interval::median_interval;
+use scruple_stats::paired;
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 use crate::range::{range, read, same};

@@ -3,7 +3,7 @@
 
 use scruple_core::history::{Acceptance, Change, ChangeForm, History, Series, VersionState, find_changes};
 use scruple_core::sample::BLOCKS_OF_A_VISIT;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 use crate::range::{count, range, read, same, weigh};

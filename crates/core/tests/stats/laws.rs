@@ -1,13 +1,13 @@
 //! Properties that hold for all readings.
 
 use proptest::prelude::*;
-use scruple_core::changepoint::{SeriesOptions, noisy};
 use scruple_core::evidence::Evidence;
-use scruple_core::stats::median_interval::median_interval;
-use scruple_core::stats::paired::Why;
-use scruple_core::stats::quantile::{median, quantile, sorted};
-use scruple_core::stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
 use scruple_core::verdict::{Comparison, Verdict, compare_noisy, compare_unpaired};
+use scruple_stats::changepoint::{SeriesOptions, noisy};
+use scruple_stats::median_interval::median_interval;
+use scruple_stats::paired::Why;
+use scruple_stats::quantile::{median, quantile, sorted};
+use scruple_stats::ranks::{hodges_lehmann, mann_whitney, signed_rank_interval};
 
 fn blocks() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((50.0..200.0_f64, 50.0..200.0_f64), 6..40)

@@ -1,7 +1,7 @@
 //! Memory that a program retains: each planted form of growth is found or left open, and never mistaken for another.
 
-use scruple_core::stats::Pcg;
-use scruple_core::stats::leak::{
+use scruple_stats::Pcg;
+use scruple_stats::leak::{
     GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
     judge_outside_the_heap, judge_processes, resident_growth_beyond,
 };

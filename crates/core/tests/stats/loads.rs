@@ -4,15 +4,16 @@
 
 use crate::aa::Wrong;
 use crate::noise::{normal, processes};
+use scruple_core::judge::pooled::readings;
 use scruple_core::judge::{Judged, Pair, compare_pairs};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Terms;
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Figure, Reading};
-use scruple_core::stats::paired::Why;
-use scruple_core::stats::pooled;
-use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::verdict::{Direction, Verdict};
+use scruple_stats::paired::Why;
+use scruple_stats::pooled;
+use scruple_stats::rng::Pcg;
 
 fn arm_of(name: &str) -> Arm {
     let subject = Subject::Request { url: String::new(), server: Vec::new(), rate: None, connections: 1 };
@@ -213,7 +214,7 @@ fn failing(name: &str, turns: &[u64]) -> Arm {
         .map(|turn| turn.iter().map(|(failed, all)| *failed as f64 / *all as f64).collect())
         .collect();
     read(&mut arm, "load.errors", &shares);
-    for (key, values) in pooled::share(&blocks, 0.95).expect("a share").figures("load.errors") {
+    for (key, values) in readings(pooled::share(&blocks, 0.95).expect("a share"), "load.errors") {
         let mut figure = None;
         for value in values {
             let metric = metric("load.errors").expect("declared");

@@ -4,7 +4,7 @@
 use crate::coverage::share;
 use crate::noise::{self, normal};
 use scruple_core::judge::earlier_runs;
-use scruple_core::stats::{processes, quantile};
+use scruple_stats::{processes, quantile};
 
 /// Runs that differ by more than their processes show: a prediction interval of one run holds the figure of the next
 /// one too seldom, and more often with the figures of earlier runs.

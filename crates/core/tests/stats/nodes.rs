@@ -10,11 +10,11 @@ use scruple_core::history::{History, Series};
 use scruple_core::judge::{Judged, Nodes, Pair, compare_pairs, over_nodes};
 use scruple_core::run::Terms;
 use scruple_core::sample::Figure;
-use scruple_core::stats::nodes::joined;
+use scruple_stats::nodes::joined;
 
 use crate::histories::{cpu, only};
-use scruple_core::stats::paired::{self, Why};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::paired::{self, Why};
+use scruple_stats::rng::Pcg;
 
 /// The effect of the class, as a log ratio.
 const EFFECT: f64 = 0.02;

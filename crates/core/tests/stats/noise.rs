@@ -1,6 +1,6 @@
 //! Simulated readings from a seed, on a machine that is quiet, skewed, or busy with the work of others.
 
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 /// What disturbs the readings of a simulated machine.
 #[derive(Clone, Copy, Debug)]

@@ -2,14 +2,15 @@
 
 use std::sync::LazyLock;
 
-use scruple_core::stats::growth::{self, GrowthForm};
-use scruple_core::stats::rng::Pcg;
-use scruple_core::stats::summary::{Summary, mean, sd};
-use scruple_core::stats::{bootstrap, holm, median_interval, ols, outlier, quantile, ranks};
+use scruple_stats::growth::{self, GrowthForm};
+use scruple_stats::rng::Pcg;
+use scruple_stats::summary::{Summary, mean, sd};
+use scruple_stats::{bootstrap, holm, median_interval, ols, outlier, quantile, ranks};
 use serde_json::Value;
 
 static REFERENCE: LazyLock<Value> = LazyLock::new(|| {
-    serde_json::from_str(include_str!("../reference/statistics.json")).expect("the reference file is JSON")
+    serde_json::from_str(include_str!("../../../stats/tests/reference/statistics.json"))
+        .expect("the reference file is JSON")
 });
 
 fn cases(section: &str) -> &'static [Value] {

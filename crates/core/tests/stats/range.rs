@@ -4,9 +4,9 @@ use scruple_core::history::{History, Version, VersionState};
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 

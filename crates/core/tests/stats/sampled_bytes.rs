@@ -1,7 +1,7 @@
 //! Sums of sampled blocks: estimates without bias, and intervals that hold the truth as often as they say.
 
-use scruple_core::stats::Pcg;
-use scruple_core::stats::sampled_bytes::{SampledBytes, probability, share};
+use scruple_stats::Pcg;
+use scruple_stats::sampled_bytes::{SampledBytes, probability, share};
 
 const MEAN: u64 = 512 * 1024;
 

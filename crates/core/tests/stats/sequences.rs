@@ -1,8 +1,8 @@
 //! Values that were taken one after another: build times, which are not judged, and the user's own series.
 
-use scruple_core::changepoint::StepSize;
 use scruple_core::history::{ChangeForm, Series};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::changepoint::StepSize;
+use scruple_stats::rng::Pcg;
 
 use crate::histories::{CPU, building, cpu, forms, only};
 use crate::noise::normal;

@@ -7,10 +7,10 @@ use scruple_core::judge::bench_cases;
 use scruple_core::judge::witnesses::{ADDITIONS, ADDITIONS_ALONE, BESIDE, CYCLE};
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Reading};
-use scruple_core::stats::rng::Pcg;
-use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::rng::Pcg;
+use scruple_stats::tare::Net;
 
 /// The cost of the case alone on a core, in nanoseconds, and how many times that on a shared one: a sort in Guile.
 const COST: f64 = 1600.0;

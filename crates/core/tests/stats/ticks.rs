@@ -1,9 +1,9 @@
 //! Series of values that are whole ticks of a clock whose tick is as long as a tenth of them, or longer.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
-use scruple_core::changepoint::{SeriesOptions, noisy};
 use scruple_core::history::find_changes;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::changepoint::{SeriesOptions, noisy};
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 use crate::range::{range, read};

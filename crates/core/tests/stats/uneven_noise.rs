@@ -1,7 +1,7 @@
 //! Change points in series with a quiet and a noisy part, such as a count that was zero for months.
 
-use scruple_core::changepoint::{ChangePoint, SeriesOptions, StepSize, noisy};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::changepoint::{ChangePoint, SeriesOptions, StepSize, noisy};
+use scruple_stats::rng::Pcg;
 
 use crate::noise::normal;
 

@@ -3,12 +3,12 @@
 use crate::entries::entry;
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::{Judged, headline};
-use scruple_core::stats::paired::{self, Why};
-use scruple_core::stats::rng::Pcg;
-use scruple_core::stats::{power, tare};
 use scruple_core::verdict::{
     Comparison, Direction, Verdict, compare_many, compare_noisy, compare_unpaired, honest_margin,
 };
+use scruple_stats::paired::{self, Why};
+use scruple_stats::rng::Pcg;
+use scruple_stats::{power, tare};
 
 /// Pairs whose log ratios are `centre` plus the given offsets.
 fn pairs(centre: f64, offsets: &[f64]) -> (Vec<f64>, Vec<f64>) {

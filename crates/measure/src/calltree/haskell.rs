@@ -13,7 +13,7 @@ mod source;
 use super::profile::{HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls};
 use heap::{TablePlace, Type};
 use procedures::Procedures;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{BTreeSet, HashMap};
 
 pub use heap::{ClosureTypes, Closures};

@@ -8,7 +8,7 @@ use super::machine_code::stripped_function::{self, NamesByAddress};
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
 use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
 use scruple_core::harmless_text::plain;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;

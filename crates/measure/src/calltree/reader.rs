@@ -7,7 +7,7 @@ use super::profile::{
     End, HeapCounts, InstructionRun, LiveBlocks, Profile, ProfileContext, ProfileFunction, Profiles,
     RecursiveCalls, SeenEffect,
 };
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};

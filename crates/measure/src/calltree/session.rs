@@ -7,7 +7,7 @@ use super::profile::Profiles;
 use super::reader;
 use crate::callgrind;
 use crate::launcher::Launch;
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 
 use super::machine_code::symbols::{SourceFrame, Symbols};
 use super::profile::{InstructionRun, Profile, Profiles};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 
 /// Instructions of one source function or line.

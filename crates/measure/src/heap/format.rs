@@ -3,7 +3,7 @@
 //! Every counted program could write to the file, so nothing in it is trusted: lengths are bounded by what was read,
 //! sums saturate, and an impossible number is an error or 0, never a panic.
 
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 
 use super::{

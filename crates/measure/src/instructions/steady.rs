@@ -3,7 +3,7 @@
 use crate::launcher::Launch;
 use crate::program::Program;
 use crate::runtimes::ghc;
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::ffi::{OsStr, OsString};
 
 /// Variables that programs need to work normally. They are kept.

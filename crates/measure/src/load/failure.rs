@@ -1,8 +1,8 @@
 //! The classes of failed requests.
 
 use super::request::Failed;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::grouped;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};
 
 /// How a request can fail.

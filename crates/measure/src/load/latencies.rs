@@ -3,7 +3,7 @@
 use super::latency_buckets::{LONGEST, bucket, occupied, place};
 use hdrhistogram::Histogram;
 use scruple_core::number_map::NumberMap;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::fmt::Write;
 use std::ops::AddAssign;
 

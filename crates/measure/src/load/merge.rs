@@ -12,7 +12,7 @@ use super::shared::Ended;
 use super::stalls;
 use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder, SlowRequest};
 use super::{backlog, find_doubts, warm_up};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 
 /// The record of one thread.
 pub(crate) struct ThreadResult {

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use super::http1::KEPT;
 use super::scenario::answer::KeptAnswer;
 use scruple_core::harmless_text::{plain, shortened};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;

@@ -2,7 +2,7 @@
 
 use super::plan::Arrivals;
 use super::scenario::{Stage, time_of};
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 /// The times of one thread. A rate is divided among threads so that their times together are evenly spaced; with
 /// Poisson arrivals, so that the threads' streams add up to one with the whole rate.

@@ -2,7 +2,7 @@
 //! answers.
 
 use super::Runtime;
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::fs;
 use std::path::Path;
 

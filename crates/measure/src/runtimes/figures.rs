@@ -4,8 +4,8 @@ use super::Runtime;
 use super::recognised_only::NO_COLLECTOR;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
-use scruple_core::sorting;
 use scruple_core::unit::Unit;
+use scruple_stats::sorting;
 
 /// How the figures of several processes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

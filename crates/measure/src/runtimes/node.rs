@@ -4,7 +4,7 @@ use super::adapter::{Adapter, Recognition};
 use super::agent_records::{AgentRecord, HookFile};
 use super::elf::{Elf, FileMarks};
 use super::figures::{LIVE, LIVE_AT_MOST, RuntimeFigure};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 
 pub(super) const ADAPTER: Adapter = Adapter {

@@ -2,9 +2,9 @@
 //! dropped data are not. The programs are those of `bench/leaks`.
 
 use crate::scales::{Done, Scales, Skip, installed};
-use scruple_core::stats::leak::{Retained, judge_growth};
 use scruple_measure::launcher::Ending;
 use scruple_measure::runtimes::{LIVE, Runtimes};
+use scruple_stats::leak::{Retained, judge_growth};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 

@@ -14,8 +14,8 @@ use scruple_core::gate::{self, GateOutcome, GateRules};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge;
 use scruple_core::provenance::short_commit;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::Role;
+use scruple_stats::quantile::median;
 use std::time::{Duration, Instant};
 
 /// A function that contributes to a regression.

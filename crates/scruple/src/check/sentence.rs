@@ -6,9 +6,9 @@ use scruple_core::gate::{Finding, GateOutcome};
 use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;
 use scruple_core::run::Run;
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::exact;
+use scruple_stats::sorting;
 
 /// Writes the outcome in one line.
 pub fn outcome(gate: &GateSummary) -> String {

@@ -16,10 +16,10 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, Quality};
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, exact, quantity};
 use scruple_core::verdict::Comparison;
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::BTreeSet;
 
 /// A run that the gate judges.

@@ -3,9 +3,9 @@
 use super::passes::Stop;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
-use scruple_core::sorting;
 use scruple_measure::host::file_digest;
 use scruple_measure::launcher::Ending;
+use scruple_stats::sorting;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,8 +2,8 @@
 
 use super::args::ScanArgs;
 use crate::fault::Fault;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::with_values;
+use scruple_stats::sorting::SortedMap;
 
 /// The values of parameters as the user wrote them: `1.0` must reach the program as `1.0`.
 pub type Parameters = SortedMap<String, String>;

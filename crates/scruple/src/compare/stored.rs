@@ -7,8 +7,8 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
+use scruple_stats::sorting;
 
 /// Two runs, and the arms that they have in common.
 pub struct RunPair<'a> {

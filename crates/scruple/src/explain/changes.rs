@@ -17,8 +17,8 @@ use crate::versions::{Recipe, SubjectTemplate};
 use scruple_core::explain::{Count, FunctionDifference};
 use scruple_core::history::{History, find_changes};
 use scruple_core::plural::counted;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::share;
+use scruple_stats::sorting::{self, SortedMap};
 use std::fmt::Write as _;
 use std::time::Duration;
 

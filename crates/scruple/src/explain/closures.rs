@@ -1,8 +1,8 @@
 //! Which types of closures two Haskell programs allocate more or less of.
 
-use scruple_core::sorting;
-use scruple_core::stats::summary::mean;
 use scruple_measure::calltree::Side;
+use scruple_stats::sorting;
+use scruple_stats::summary::mean;
 use serde::Serialize;
 
 /// The closures of a type that two programs allocate.

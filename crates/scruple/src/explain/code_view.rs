@@ -2,8 +2,8 @@
 
 use super::core_view::{self, CoreLine};
 use scruple_core::explain::FunctionDifference;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_measure::calltree::{Binaries, ExecutedInstruction, Side, Symbols};
+use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
 use std::collections::HashMap;
 

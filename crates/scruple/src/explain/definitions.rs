@@ -3,7 +3,7 @@
 
 use super::code_view::Sources;
 use super::hunks::{Hunk, identifiers};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{BTreeSet, HashMap};
 
 /// Returns the paths of the files of the second revision in which one of these words occurs.

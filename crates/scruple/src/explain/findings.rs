@@ -15,8 +15,8 @@ use crate::inspect::calls;
 use crate::profile::read::Kind;
 use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
-use scruple_core::sorting;
 use scruple_measure::calltree::{Binaries, Side, SourceText};
+use scruple_stats::sorting;
 
 /// The conclusions about two programs.
 pub struct Findings {

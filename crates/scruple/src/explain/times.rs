@@ -1,7 +1,7 @@
 //! The processor times of two programs, and whether they contradict the counts of instructions.
 
-use scruple_core::stats::paired::{self, Effect};
-use scruple_core::stats::quantile::median;
+use scruple_stats::paired::{self, Effect};
+use scruple_stats::quantile::median;
 
 /// The level of the interval of time that is shown.
 const LEVEL: f64 = 0.95;

@@ -4,8 +4,8 @@ use super::call_costs::CallCosts;
 use super::definitions::{Definitions, HunkIndices};
 use super::hunks::Hunk;
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
-use scruple_core::sorting;
 use scruple_measure::calltree::{Side, Symbols};
+use scruple_stats::sorting;
 use std::collections::{HashMap, HashSet};
 
 /// Finds the hunk that belongs to a function by its name alone: a hunk that is in the function according to git, or

@@ -2,8 +2,8 @@
 
 use super::pairing::Pairings;
 use scruple_core::explain::{CANCELLED, Count};
-use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{Binaries, Side};
+use scruple_stats::sorting::SortedMap;
 
 /// How many times as large as the variation a difference must be if two, three or four launches of each program are
 /// enough. A row counts from three times its variation on. Of a million simulated rows that only vary, 30 to 47 exceed

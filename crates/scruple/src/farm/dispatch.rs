@@ -15,7 +15,7 @@ use crate::paths;
 use crate::progress::Progress;
 use here::Here;
 use node_script::NodeScript;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use slurm::Slurm;
 use ssh::Ssh;
 use std::path::PathBuf;

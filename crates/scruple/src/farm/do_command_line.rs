@@ -19,7 +19,7 @@ use crate::render::export::ExportArgs;
 use clap::Parser;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Terms;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

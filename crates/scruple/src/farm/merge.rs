@@ -4,9 +4,9 @@ use scruple_core::judge::{POOLED, pooled};
 use scruple_core::provenance::{Node, Provenance};
 use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure, Sample};
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::pooled::Pooled;
 use scruple_core::subject::{Arm, LoadCourse};
+use scruple_stats::pooled::Pooled;
+use scruple_stats::sorting::SortedMap;
 
 /// Merges the runs of units, given in the order of their nodes, into one run with this head. The block numbers of each
 /// unit start at another multiple of the number of blocks of a process.

@@ -19,7 +19,7 @@ use crate::store::{RunWriter, Store};
 use crate::versions::environment;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -6,7 +6,7 @@
 
 use crate::history::schedule::{HistoryEffort, ParallelWork, VersionProgress, ahead};
 use scruple_core::history::{Graph, VersionState};
-use scruple_core::stats::Pcg;
+use scruple_stats::Pcg;
 use std::io::Write;
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use crate::render::node_spread::differ;
 use scruple_core::history::{ByNodes, History, Series, find_changes};
 use scruple_core::metric::metric;
-use scruple_core::stats::nodes::{CLASS, JoinedEffect, PAIRS};
 use scruple_core::unit::change_between;
+use scruple_stats::nodes::{CLASS, JoinedEffect, PAIRS};
 
 /// The largest number of changes for which a sentence is written.
 const MOST: usize = 6;
@@ -70,7 +70,7 @@ fn text(joined: &JoinedEffect, names: &[String], class: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_core::stats::nodes::joined;
+    use scruple_stats::nodes::joined;
 
     #[test]
     fn four_nodes_speak_for_their_class_and_fewer_for_themselves() {

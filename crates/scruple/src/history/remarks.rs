@@ -9,9 +9,9 @@ use scruple_core::metric::{Quality, metric};
 use scruple_core::plural::counted;
 use scruple_core::provenance::short_commit;
 use scruple_core::sample::Figure;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::quantity;
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::BTreeSet;
 
 /// The codes of remarks that depend on the current range, and are therefore renewed each time.

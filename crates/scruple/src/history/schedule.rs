@@ -2,7 +2,7 @@
 //! was, and a finished one has no work left.
 
 use scruple_core::history::{Graph, READINGS, VersionState};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::time::Duration;
 
 /// The number of rounds that a version needs before it is compared. Fewer give no interval at the level of 99 %.

@@ -5,13 +5,13 @@ use super::leak::{COLLECTIONS, MALLOC, RESIDENT, SIZE};
 use super::report::leak::{LeakPoint, OtherMemory, PEAK};
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
-use scruple_core::stats::leak::{
-    GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
-    judge_outside_the_heap, judge_processes, resident_growth_beyond, unseen_resident_growth,
-};
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::{Unit, parse_quantity};
 use scruple_measure::runtimes::{LIVE, LIVE_AT_MOST};
+use scruple_stats::leak::{
+    GrowthDoubt, Retained, judge_bounded_growth, judge_collected, judge_growth, judge_outside_malloc,
+    judge_outside_the_heap, judge_processes, resident_growth_beyond, unseen_resident_growth,
+};
 
 /// What a search for leaks has read.
 pub struct LeakReadings {

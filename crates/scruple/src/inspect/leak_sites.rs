@@ -5,12 +5,12 @@ use super::site_rows::{self, SiteRow};
 use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::{Progress, in_words};
-use scruple_core::sorting;
-use scruple_core::stats::leak::{GrowthDoubt, Retained};
 use scruple_measure::allocation_sites::{MemoryBlocks, SiteFrame};
 use scruple_measure::calltree::ChosenTool;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;
+use scruple_stats::leak::{GrowthDoubt, Retained};
+use scruple_stats::sorting;
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -10,13 +10,13 @@ use crate::profile;
 use crate::progress::Progress;
 use crate::render::export::Export;
 use crate::render::{export, output, page};
-use scruple_core::sorting;
 use scruple_measure::allocation_sites::{HeapAmounts, HeapSites};
 use scruple_measure::calltree::{ChosenTool, CountDetail, Symbols, Trees};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::{SiteRecorder, SiteSampling, Unmeasurable, measurable};
 use scruple_measure::program::Program;
 use scruple_measure::runtimes::{Runtime, executed_by, recognise};
+use scruple_stats::sorting;
 use std::path::Path;
 
 /// The sites of a command, with remarks.

@@ -4,7 +4,7 @@
 use super::stacks::counted;
 use super::{CallProfile, ProfileFrame};
 use scruple_core::explain::{Count, OwnCost};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 

@@ -2,7 +2,7 @@
 
 use super::colours::{DIM, OPEN};
 use super::output::WIDEST;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Pads or truncates a text to exactly this many columns.

@@ -4,8 +4,8 @@
 use super::svg::{colour, cut, picture};
 use maud::html;
 use scruple_core::harmless_text::plain_lines;
-use scruple_core::sorting;
 use scruple_core::unit::share;
+use scruple_stats::sorting;
 
 /// A box of a flame graph: a node of the call tree.
 pub struct FlameBox {

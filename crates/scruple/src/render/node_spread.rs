@@ -1,7 +1,7 @@
 //! Describes how far the nodes of a farm agree.
 
-use scruple_core::stats::nodes::JoinedEffect;
 use scruple_core::unit::{change, relative_spread};
+use scruple_stats::nodes::JoinedEffect;
 
 /// Describes how much the nodes differ, between which extremes, and how much of that is not noise. The text continues
 /// ‘nodes differ’.

@@ -11,10 +11,10 @@ use crate::run_report::Report;
 use crate::run_report::scaling::THREADS;
 use crate::run_report::sentence::form_in;
 use scruple_core::judge::GrowthFit;
-use scruple_core::sorting;
-use scruple_core::stats::growth::GrowthForm;
 use scruple_core::subject::{Arm, Parameter, Role};
 use scruple_core::unit::Unit;
+use scruple_stats::growth::GrowthForm;
+use scruple_stats::sorting;
 
 /// The number of points through which a fitted curve is drawn.
 const STEPS: usize = 60;

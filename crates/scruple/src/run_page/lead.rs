@@ -8,10 +8,10 @@ use crate::run_report::Report;
 use crate::run_report::sentence as words;
 use scruple_core::judge::{self, Judged};
 use scruple_core::plural;
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{change, quantity};
 use scruple_core::verdict::Verdict;
+use scruple_stats::sorting;
 
 /// The largest number of verdicts that are listed. More are only counted.
 const MOST: usize = 4;

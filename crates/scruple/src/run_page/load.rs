@@ -9,10 +9,10 @@ use crate::render::page::{
 };
 use crate::run_report::Report;
 use scruple_core::judge::Judged;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_core::verdict::Verdict;
+use scruple_stats::sorting::{self, SortedMap};
 
 /// The number of points through which a distribution is drawn.
 const STEPS: usize = 200;

@@ -11,11 +11,11 @@ use crate::render::page::{
 };
 use crate::run_report::{Report, tare_of};
 use scruple_core::judge::{self, Judged, bench_cases};
-use scruple_core::sorting;
-use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_core::verdict::Verdict;
+use scruple_stats::sorting;
+use scruple_stats::tare::Net;
 
 /// The largest number of panels on a page. More would make it too large to read.
 const MOST_PANELS: usize = 30;

@@ -26,9 +26,9 @@ use scruple_core::judge;
 use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState, Warning};
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::share;
+use scruple_stats::sorting;
 
 /// The title of the section with the command that repeats a run.
 pub const AGAIN: &str = "Do it again";

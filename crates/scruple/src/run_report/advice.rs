@@ -4,9 +4,9 @@ use super::Report;
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::metric::Pass;
 use scruple_core::plural::noun;
-use scruple_core::stats::paired::Why;
 use scruple_core::unit::grouped;
 use scruple_core::verdict::Comparison;
+use scruple_stats::paired::Why;
 
 /// A number of further blocks that nobody measures.
 const TOO_MANY: usize = 100_000;

@@ -3,9 +3,9 @@
 use super::Report;
 use crate::render::csv::quoted;
 use scruple_core::judge::keys_of;
-use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::Verdict;
+use scruple_stats::sorting;
 
 /// The columns; a column for each parameter follows them.
 pub(crate) const HEAD: &[&str] = &[

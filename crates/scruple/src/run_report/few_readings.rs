@@ -3,9 +3,9 @@
 use super::{Report, advice, declared, sentence};
 use scruple_core::judge;
 use scruple_core::metric::Pass;
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::paired::Why;
 use scruple_core::verdict::Verdict;
+use scruple_stats::paired::Why;
+use scruple_stats::sorting::SortedMap;
 
 /// Writes one line for the shown metrics of commands whose verdict is can't tell because the memory or counting pass was
 /// short. Without it, a reader would not know why two counts that are far apart are not called different. For the metric of

@@ -4,9 +4,9 @@
 
 use super::Report;
 use crate::render::json::written;
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
+use scruple_stats::quantile::median;
+use scruple_stats::sorting::SortedMap;
 use serde::Serialize;
 
 #[derive(Serialize)]

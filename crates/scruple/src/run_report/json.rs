@@ -12,11 +12,11 @@ use scruple_core::limit::Limit;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::nodes::OverNodes;
-use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::{Direction, Verdict};
+use scruple_stats::nodes::OverNodes;
+use scruple_stats::sorting::SortedMap;
+use scruple_stats::tare::Net;
 use serde::Serialize;
 use std::collections::HashMap;
 

@@ -25,10 +25,10 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::{DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::nodes::OverNodes;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::relative_spread;
+use scruple_stats::nodes::OverNodes;
+use scruple_stats::sorting::SortedMap;
 use std::collections::{HashMap, HashSet};
 
 /// A run and its conclusions.

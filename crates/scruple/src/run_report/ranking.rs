@@ -2,9 +2,9 @@
 
 use super::Report;
 use scruple_core::judge::{self, Judged, Nodes, Pair};
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::verdict::Verdict;
+use scruple_stats::sorting;
 
 /// Says which of three or more commands is the fastest, and how far the others are from it. Returns `None` if a ranking
 /// is not useful: for fewer commands, for sizes of one command, or if the readings come from different blocks.

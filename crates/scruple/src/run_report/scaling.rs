@@ -2,8 +2,8 @@
 
 use super::Report;
 use scruple_core::judge;
-use scruple_core::sorting;
 use scruple_core::subject::{Arm, Role};
+use scruple_stats::sorting;
 
 /// The parameter that holds the number of threads.
 pub const THREADS: &str = "threads";

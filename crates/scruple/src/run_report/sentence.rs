@@ -6,11 +6,11 @@ use crate::render::node_spread;
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::metric;
-use scruple_core::stats::nodes::CLASS;
-use scruple_core::stats::tare;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, change_bounds, quantity, relative_spread, share};
 use scruple_core::verdict::{Comparison, Direction, Verdict, WIDEST_MARGIN};
+use scruple_stats::nodes::CLASS;
+use scruple_stats::tare;
 
 /// Writes one sentence for each arm that was compared.
 pub(crate) fn verdicts(report: &Report<'_>) -> Vec<String> {
@@ -310,7 +310,7 @@ pub(crate) fn growth_lines(report: &Report<'_>) -> Vec<String> {
 }
 
 /// Writes a form of growth in terms of its parameter.
-pub(crate) fn form_in(form: scruple_core::stats::growth::GrowthForm, parameter: &str) -> String {
+pub(crate) fn form_in(form: scruple_stats::growth::GrowthForm, parameter: &str) -> String {
     let words: Vec<String> = form
         .to_string()
         .split(' ')
@@ -326,7 +326,7 @@ pub(crate) fn form_in(form: scruple_core::stats::growth::GrowthForm, parameter: 
 }
 
 pub(crate) fn growth_line(fit: &judge::GrowthFit) -> String {
-    use scruple_core::stats::growth::GrowthForm;
+    use scruple_stats::growth::GrowthForm;
     let unit = fit.unit.clone();
     let growth = &fit.growth;
     let figure = |value: f64| match growth.exact {
@@ -394,8 +394,8 @@ mod tests {
 
     #[test]
     fn a_growth_that_is_not_known_is_not_stated_as_one() {
-        use scruple_core::stats::growth::{Growth, GrowthForm};
         use scruple_core::unit::Unit;
+        use scruple_stats::growth::{Growth, GrowthForm};
         let growth = |also_possible| Growth {
             form: GrowthForm::Linearithmic,
             intercept: 24.0,

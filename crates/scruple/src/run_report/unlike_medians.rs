@@ -3,8 +3,8 @@
 use super::{Report, sentence};
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::Judged;
-use scruple_core::stats::paired::{Effect, UNPAIRED};
 use scruple_core::unit::{change, change_between};
+use scruple_stats::paired::{Effect, UNPAIRED};
 
 /// Where one side of an interval is this many times as long as the other, the readings are not spread alike.
 const UNEVEN: f64 = 5.0;

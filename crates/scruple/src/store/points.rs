@@ -5,7 +5,7 @@ use super::read_runs::sample_of;
 use super::{Store, StoreError, parse};
 use scruple_core::provenance::Provenance;
 use scruple_core::sample::Sample;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
 
 /// The readings of a subject in one run.

@@ -8,13 +8,13 @@ use crate::render::align::wrap;
 use crate::render::colours::{BAD, BOLD, DIM, GOOD};
 use crate::render::json::{document, timestamp};
 use crate::store::StoredPoint;
-use scruple_core::changepoint::{ChangePoint, FEW_VALUES, StepSize};
 use scruple_core::environment;
 use scruple_core::harmless_text::plain;
 use scruple_core::plural::counted;
 use scruple_core::provenance::short_commit;
-use scruple_core::stats::paired::Why;
 use scruple_core::unit::{change, change_between, exact, quantity, relative_spread, share};
+use scruple_stats::changepoint::{ChangePoint, FEW_VALUES, StepSize};
+use scruple_stats::paired::Why;
 use serde::Serialize;
 use std::fmt::Write as _;
 

@@ -1,13 +1,13 @@
 //! The series of a subject, with one point for each run.
 
 use crate::store::StoredPoint;
-use scruple_core::changepoint::{self, ChangePoint, FoundChanges, SeriesOptions, StepSize};
 use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
 use scruple_core::sample::Sample;
-use scruple_core::sorting;
-use scruple_core::stats::paired::Why;
-use scruple_core::stats::quantile::median;
 use scruple_core::{judge, metric};
+use scruple_stats::changepoint::{self, ChangePoint, FoundChanges, SeriesOptions, StepSize};
+use scruple_stats::paired::Why;
+use scruple_stats::quantile::median;
+use scruple_stats::sorting;
 
 /// The values of a metric over the runs.
 pub struct Trend {

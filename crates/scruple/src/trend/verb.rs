@@ -10,7 +10,7 @@ use crate::run_report::metrics_and_limits;
 use crate::store::StoredPoint;
 use crate::store::open_store;
 use scruple_core::harmless_text::list_names;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
 /// The word that combines the machines of all classes into one series.
 const ALL: &str = "all";

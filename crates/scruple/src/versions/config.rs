@@ -5,7 +5,7 @@ use super::tree_path::TreePath;
 use crate::cli::values;
 use crate::config::{Config, plain};
 use crate::fault::Fault;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::path::PathBuf;

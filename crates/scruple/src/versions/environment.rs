@@ -2,7 +2,7 @@
 //! a program that copies its environment or compares its strings allocates memory accordingly.
 
 use scruple_core::provenance::Provenance;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::ffi::OsString;
 
 /// The variables that programs need to run as usual. All others are left out.

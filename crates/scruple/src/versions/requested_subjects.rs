@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::versions::tree_path::TreePath;
 use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::path::Path;
 
 /// The subjects on the command line.

@@ -8,7 +8,7 @@
 //! differences of neighbours show.
 
 use super::partition::{RunningSums, about_median, cheapest};
-use crate::stats::quantile::median;
+use scruple_stats::quantile::median;
 
 /// The scale of the half-normal prior of the relative standard deviation between builds: 1 % is common, 3 % is rare,
 /// and 10 % needs the evidence of many versions.

@@ -6,7 +6,7 @@ use super::steps::{Cut, Steps};
 use super::version_groups::{ArtefactGroup, ArtefactGroups};
 use crate::history::{Change, ChangeForm, Graph, History, Series};
 use crate::metric::Better;
-use crate::sorting;
+use scruple_stats::sorting;
 
 /// A level that lasts for at most this many versions and then returns is a spike.
 const FEW: usize = 3;

@@ -6,10 +6,10 @@ use super::steps::LEVEL;
 use crate::history::{BreakEven, Graph, History, Series, VersionCosts, VersionEffect};
 use crate::metric::Pass;
 use crate::sample::Sample;
-use crate::sorting;
-use crate::stats::Interval;
-use crate::stats::{normal, paired};
 use crate::subject::{Arm, Role, Subject};
+use scruple_stats::Interval;
+use scruple_stats::sorting;
+use scruple_stats::{normal, paired};
 
 /// Shifting counts of two versions certainly differ where their difference exceeds this times the largest shift within
 /// a version.
@@ -253,5 +253,5 @@ fn build(history: &History, version: usize) -> Option<f64> {
     let arms = history.run.arms_of(Role::Subject).filter(|arm| arm.version.as_ref() == Some(commit));
     let samples: Vec<&Sample> = arms.filter_map(|arm| arm.sample("build.time")).collect();
     let readings = &samples.iter().find(|sample| !sample.readings.is_empty())?.readings;
-    Some(crate::stats::quantile::median(readings))
+    Some(scruple_stats::quantile::median(readings))
 }

@@ -1,6 +1,6 @@
 //! Gathers the readings of one metric of one subject, aligned over the versions.
 
-use crate::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 
 use super::interleaved::Cells;
 use super::version_groups::{JudgedReadings, VersionReadings};
@@ -8,8 +8,8 @@ use crate::history::{Graph, History, Point, SLOPE, VersionState, comparable};
 use crate::judge::floor_of;
 use crate::metric::{METRICS, Metric, Quality, metric};
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
-use crate::stats::quantile::{median, sorted};
 use crate::subject::Arm;
+use scruple_stats::quantile::{median, sorted};
 
 /// All readings of one series, and what is known about them.
 pub(super) struct GatheredSeries {

@@ -5,9 +5,9 @@
 //! used instead of the median, since it loses a twentieth of the information instead of a third (Huber, "Robust
 //! Estimation of a Location Parameter" (1964)).
 
-use crate::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
-use crate::stats::quantile::median;
+use scruple_stats::quantile::median;
 
 /// The tuning constant of Huber's estimate: a residual beyond this many standard deviations has no more influence than
 /// one at this distance.

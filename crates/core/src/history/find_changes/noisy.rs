@@ -1,6 +1,6 @@
 //! Judges one series by the method that its readings require.
 
-use crate::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
 use super::exact;
 use super::forest::Forest;
@@ -8,11 +8,11 @@ use super::gather::GatheredSeries;
 use super::interleaved::{self, Cells};
 use super::steps::{Cut, LEVEL, SearchInput, SlowDrift, Steps, steps};
 use super::version_groups::{ArtefactGroup, ArtefactGroups, VersionReadings};
-use crate::changepoint::{self, SeriesOptions};
 use crate::history::{Graph, READINGS};
 use crate::metric::Pass;
-use crate::stats::paired;
-use crate::stats::quantile::median;
+use scruple_stats::changepoint::{self, SeriesOptions};
+use scruple_stats::paired;
+use scruple_stats::quantile::median;
 
 /// The smallest relative standard deviation that is assumed between equal builds, whose code and data have different
 /// addresses. A range that shows a larger one is judged by that.

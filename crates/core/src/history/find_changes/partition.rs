@@ -1,7 +1,7 @@
 //! Finds the cheapest way to cut a row of values into stretches (Jackson et al., "An Algorithm for Optimal Partitioning
 //! of Data on an Interval" (2005)).
 
-use crate::stats::quantile::median;
+use scruple_stats::quantile::median;
 
 /// Running sums of the weights, the weighted values and the weighted squares of a row of values.
 pub(super) struct RunningSums(Vec<[f64; 3]>);

@@ -5,15 +5,13 @@
 //! weakest cut is removed until every remaining one would be improbable in noise. A merge is compared with the parent
 //! that it equals, so that it is not blamed for a change that came over a branch.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::build_noise;
 use super::forest::Forest;
 use super::partition::{RunningSums, about_median, add, cheapest, cost, weighted};
-use crate::changepoint::StepSize;
-use crate::stats::Interval;
-use crate::stats::normal;
-use crate::stats::quantile::median;
+use scruple_stats::Interval;
+use scruple_stats::changepoint::StepSize;
+use scruple_stats::normal;
+use scruple_stats::quantile::median;
 
 /// The confidence level of intervals and of sets of candidates.
 pub(super) const LEVEL: f64 = 0.95;
@@ -242,7 +240,7 @@ impl CutSearch<'_> {
         let step = right.0 - left.0;
         let error = left.1.hypot(right.1);
         let t = step.abs() / error;
-        let tail = StudentsT::new(0.0, 1.0, fit.freedom).map_or(1.0, |student| student.sf(t));
+        let tail = normal::student_tail(t, fit.freedom);
         // A stretch of one or two versions can be chosen in twice as many ways.
         let places = (fit.values.len() - 1) as f64 * if fit.short(from, to) { 2.0 } else { 1.0 };
         Test { p: (2.0 * tail * places).min(1.0), step, error, t }

@@ -4,7 +4,7 @@
 use super::forest::Forest;
 use super::interleaved::Cells;
 use crate::history::Graph;
-use crate::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
 /// The readings of one version.
 pub(super) struct VersionReadings {

@@ -8,7 +8,7 @@ use super::heap_limit::{BASE, HP};
 use super::names;
 use super::procedures::Procedures;
 use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

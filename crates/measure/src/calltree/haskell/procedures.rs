@@ -8,7 +8,7 @@ use super::source::{self, SourceText};
 use gimli::{AttributeValue, Dwarf, Unit};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::{Architecture, File, Object, ObjectSection, ObjectSymbol, RelocationTarget};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 //! that name, these places are its callers. If only one place passes a function to a built-in method, and nothing else
 //! mentions the function, its remaining calls come from there.
 
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::BTreeSet;
 
 /// A function of a process, with what its text calls.

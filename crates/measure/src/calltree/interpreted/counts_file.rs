@@ -8,7 +8,7 @@
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::{Context, OwnCost, PROGRAM};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;

@@ -7,7 +7,7 @@ use super::demangle::demangle;
 use crate::calltree::profile::ProfileFunction;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use scruple_core::explain::normal;
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::HashMap;
 
 /// The names of symbols by address, where several are of the same code.

@@ -11,7 +11,7 @@ use crate::calltree::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};

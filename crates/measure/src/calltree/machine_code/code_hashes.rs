@@ -3,7 +3,7 @@
 use super::fnv::Fnv;
 use super::initial_data::Data;
 use object::{Architecture, Object};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hasher;

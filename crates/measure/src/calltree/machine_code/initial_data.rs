@@ -4,7 +4,7 @@
 use super::demangle::demangle;
 use super::fnv::Fnv;
 use object::{File, Object, ObjectSection, ObjectSymbol, SectionKind};
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 

@@ -3,7 +3,7 @@
 use super::binary::{Binaries, LONGEST};
 use super::code_hashes::MachineCode;
 use crate::calltree::merged_profiles::Side;
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 
 impl Binaries {
     /// The machine code of all executed functions, in a form that is stored with a profile.

@@ -6,7 +6,7 @@ use super::demangle::demangle;
 use super::fnv::Fnv;
 use crate::calltree::merged_profiles::Side;
 use scruple_core::explain::normal;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::hash::{Hash, Hasher};
 
 impl Binaries {

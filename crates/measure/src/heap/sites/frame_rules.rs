@@ -12,7 +12,7 @@ use gimli::{
     UnwindSection, Value,
 };
 use object::{File, Object, ObjectSection};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
 use crate::allocation_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates};
-use scruple_core::stats::sampled_bytes::SampledBytes;
+use scruple_stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 
 /// The largest number of points of a course.

@@ -3,7 +3,7 @@
 use crate::callgrind::{self, ObjectFunction};
 use crate::calltree::{self, Symbols, demangle};
 use scruple_core::explain::below_themselves;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
 
 /// The counts of one function in one stretch of load.

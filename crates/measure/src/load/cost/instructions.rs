@@ -16,7 +16,7 @@ use crate::calltree::{
 use crate::load::{LoadResult, Target};
 use crate::user_folder::TemporaryFolder;
 use scruple_core::per_request::{self, Bounds};
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 
 use crate::process_stat::{ProcessStat, processes};
 use crate::scheduler_waits::{self, Threads};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::time::{Duration, Instant};
 
 /// The threads of the processes of a group, by process id.

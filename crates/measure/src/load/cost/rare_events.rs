@@ -4,8 +4,8 @@
 use super::cost_row::CostRow;
 use super::window::Window;
 use scruple_core::per_request::Bounds;
-use scruple_core::stats::Interval;
 use scruple_core::unit::Unit;
+use scruple_stats::Interval;
 
 /// Widens intervals without width by one event in the windows, unless the cost is a whole number: then the same may
 /// happen at each request.

@@ -6,8 +6,8 @@
 
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
-use scruple_core::sorting::{self, SortedMap};
-use scruple_core::stats::Interval;
+use scruple_stats::Interval;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::{Serialize, Serializer};
 use std::process::{Command, Stdio};
 use std::time::Duration;

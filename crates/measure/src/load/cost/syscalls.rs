@@ -3,7 +3,7 @@
 
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 //! its switches, but not its processor time. So the processor time of ended threads shows how much is missing.
 
 use crate::process_stat::number_of_line;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::fs;
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 
 use super::super::plan::Plan;
 use super::super::request::RequestOrder;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 
 pub(super) struct Choice {
     random: Pcg,

@@ -9,7 +9,7 @@ use super::super::request::{Request, RequestOrder};
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
 use super::DueRequest;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;

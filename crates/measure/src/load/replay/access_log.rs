@@ -4,7 +4,7 @@ use super::super::request::{AnswerCheck, Request};
 use super::super::scenario::RequestFileContent;
 use super::{RecordedRequest, expected, replayed, times};
 use jiff::fmt::strtime;
-use scruple_core::sorting;
+use scruple_stats::sorting;
 
 /// A second in nanoseconds.
 const SECOND: i64 = 1_000_000_000;

@@ -8,7 +8,7 @@ pub use har::har;
 
 use super::request::{Request, RequestOrder};
 use super::scenario::{RequestFileContent, Scenario};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::collections::HashMap;
 
 /// A recorded request with the time at which it was sent, in nanoseconds since 1970.

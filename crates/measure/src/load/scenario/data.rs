@@ -1,7 +1,7 @@
 //! Reads files with values for sessions: CSV with a head of names, or JSON lines.
 
 use super::capture::text_of;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::Path;

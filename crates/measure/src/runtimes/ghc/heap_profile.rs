@@ -1,7 +1,7 @@
 //! Reads heap profiles (`.hp`): live bytes by closure type (`-hT`), by cost centre (`-hc`) or by another band, over
 //! time.
 
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 
 /// A heap profile.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! How a Go program was built, by the information that the linker leaves in every program.
 
 use object::{Object, ObjectSection, ReadRef};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 
 /// What decides the code of a program's runtime.

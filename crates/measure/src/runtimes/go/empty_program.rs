@@ -109,7 +109,7 @@ fn build_in(build: &Build, folder: &Path) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_core::sorting::SortedMap;
+    use scruple_stats::sorting::SortedMap;
 
     fn build(version: &str, settings: &[(&str, &str)]) -> Build {
         let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));

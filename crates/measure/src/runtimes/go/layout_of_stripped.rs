@@ -11,7 +11,7 @@ use super::layout::{Layout, STRIPPED, VARIABLES};
 use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,7 @@
 //! Reads HotSpot's counter file (`hsperfdata`): a table of names and values that the virtual machine keeps up to
 //! date.
 
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 
 /// The counters and texts by name.
 #[derive(Clone, Debug, Default, PartialEq)]

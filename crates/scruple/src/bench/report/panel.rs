@@ -4,11 +4,11 @@ use crate::render::block_characters;
 use scruple_core::judge::{bench_cases, clock, counted_blocks, witnesses};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::summary::Summary;
-use scruple_core::stats::{ols, outlier};
 use scruple_core::subject::{Arm, Timing};
 use scruple_core::unit::{Unit, quantity, share};
+use scruple_stats::quantile::median;
+use scruple_stats::summary::Summary;
+use scruple_stats::{ols, outlier};
 use std::fmt::Write as _;
 
 /// The number of bootstrap replicates for the intervals of the panel.

@@ -3,9 +3,9 @@
 use crate::render::align::{fit, left_out_line, right};
 use crate::render::colours::DIM;
 use crate::run_report::Report;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};
+use scruple_stats::quantile::median;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

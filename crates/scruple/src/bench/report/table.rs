@@ -11,11 +11,11 @@ use scruple_core::metric::Quality;
 use scruple_core::plural::counted;
 use scruple_core::protocol::tells_skip;
 use scruple_core::run::RunState;
-use scruple_core::sorting;
-use scruple_core::stats::tare::Net;
 use scruple_core::subject::{Arm, Role, Subject, Timing};
 use scruple_core::unit::{Unit, exact, quantity, relative_spread, share, times};
 use scruple_core::verdict::{Direction, Verdict};
+use scruple_stats::sorting;
+use scruple_stats::tare::Net;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

@@ -8,8 +8,8 @@ use scruple_core::limit::Limit;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind};
 use scruple_core::run::Run;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
+use scruple_stats::sorting::SortedMap;
 use std::time::Duration;
 
 /// The most iterations of a batch in which each has its own input, unless the case says otherwise.

@@ -13,10 +13,10 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{Batch, BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
-use scruple_core::stats::quantile::median;
 use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
+use scruple_stats::quantile::median;
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -11,7 +11,7 @@ use scruple_core::judge;
 use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
-use scruple_core::stats::paired::Why;
+use scruple_stats::paired::Why;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

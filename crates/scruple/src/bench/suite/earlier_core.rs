@@ -13,9 +13,9 @@ use scruple_core::metric::Pass;
 use scruple_core::plural::counted;
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
-use scruple_core::stats::quantile::{median, sorted};
 use scruple_core::unit::Unit;
 use scruple_measure::core_speed::most_cycles_of_witness;
+use scruple_stats::quantile::{median, sorted};
 
 /// The number of earlier runs that are read.
 const RUNS: usize = 20;

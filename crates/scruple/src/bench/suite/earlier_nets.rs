@@ -7,9 +7,9 @@ use scruple_core::judge::bench_cases::{net_estimate, tare_of};
 use scruple_core::judge::earlier_runs::EARLIER;
 use scruple_core::metric::Pass;
 use scruple_core::provenance::Provenance;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
 
 /// The number of earlier runs that show how much runs of one program differ.

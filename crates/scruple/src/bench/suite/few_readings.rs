@@ -3,8 +3,8 @@
 use super::{Cases, SuiteRecord};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::counted_blocks;
-use scruple_core::stats::paired::blocks_needed;
 use scruple_core::subject::Arm;
+use scruple_stats::paired::blocks_needed;
 
 /// Adds a remark about the timed cases without a net. Such cases are so slow that the budget sufficed for a few
 /// iterations only.

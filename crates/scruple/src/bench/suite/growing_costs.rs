@@ -6,9 +6,9 @@
 use super::{Cases, SuiteRecord, Weighed};
 use scruple_core::judge::counted_blocks;
 use scruple_core::run::Run;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
+use scruple_stats::quantile::median;
 
 /// The least rise from the first third of a process to its last third, in the median process, that is notable.
 const NOTABLE: f64 = 1.1;

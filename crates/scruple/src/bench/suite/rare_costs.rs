@@ -9,11 +9,11 @@ use scruple_core::harmless_text::list_names;
 use scruple_core::judge::counted_blocks;
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
-use scruple_core::stats::pooled;
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::summary::mean;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
+use scruple_stats::pooled;
+use scruple_stats::quantile::median;
+use scruple_stats::summary::mean;
 
 /// The excess of the mean over the median, as a share of the median, from which it is notable.
 const NOTABLE: f64 = 0.05;

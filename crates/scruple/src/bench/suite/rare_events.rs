@@ -18,9 +18,9 @@ use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::protocol::{BatchReply, Counter, LoopKind};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Reading};
-use scruple_core::stats::paired::blocks_needed;
 use scruple_core::unit::Unit;
 use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_stats::paired::blocks_needed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

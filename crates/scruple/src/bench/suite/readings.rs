@@ -102,7 +102,7 @@ pub(crate) fn of_once(case: &Case, once: &OnceReply) -> Vec<Reading> {
 
 fn declared<'a>(
     case: &'a Case,
-    readings: &'a scruple_core::sorting::SortedMap<String, LooseNumber>,
+    readings: &'a scruple_stats::sorting::SortedMap<String, LooseNumber>,
 ) -> impl Iterator<Item = Reading> + 'a {
     case.readings.iter().filter_map(|counter| match readings.get(&counter.key) {
         Some(LooseNumber::Number(value)) if value.is_finite() => {

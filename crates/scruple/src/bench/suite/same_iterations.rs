@@ -5,8 +5,8 @@ use super::Weighed;
 use super::cases::arm_name;
 use scruple_core::judge;
 use scruple_core::run::Run;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
+use scruple_stats::quantile::median;
 use std::collections::HashMap;
 
 /// How many times longer than required a batch may become, so that it has as many iterations as in another program. If

@@ -6,9 +6,9 @@ use super::{Stop, Suite, Weighed};
 use scruple_core::judge::{RESOLUTION, bench_cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};
-use scruple_core::sorting::SortedMap;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
+use scruple_stats::quantile::median;
+use scruple_stats::sorting::SortedMap;
 
 /// The readings of a case in fresh processes.
 pub struct OfCase {

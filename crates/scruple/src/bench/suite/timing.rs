@@ -16,14 +16,14 @@ use scruple_core::judge::counted_blocks::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;
-use scruple_core::stats::power;
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::rng::Pcg;
-use scruple_core::stats::tare::RESOLUTION;
 use scruple_core::subject::{Arm, Subject};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::bench::{BenchError, BenchProgram};
+use scruple_stats::power;
+use scruple_stats::quantile::median;
+use scruple_stats::rng::Pcg;
+use scruple_stats::tare::RESOLUTION;
 use std::time::{Duration, Instant};
 
 /// The factors by which the number of iterations varies around the calibrated one. The variation allows separating the

@@ -4,8 +4,8 @@ use super::{Cases, SuiteRecord, Weighed};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::bench_cases;
 use scruple_core::run::Run;
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::tare::{Net, RESOLUTION};
+use scruple_stats::quantile::median;
+use scruple_stats::tare::{Net, RESOLUTION};
 
 /// An interval is wide if half its width is above this share of the net.
 const WIDE: f64 = 0.02;

@@ -2,8 +2,8 @@
 
 use super::CommandPasses;
 use scruple_core::judge;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::Role;
+use scruple_stats::quantile::median;
 
 /// The share of wall time that a program with several threads or processes may have waited for a core, from which a
 /// remark says so. It is higher than for measured waiting, because it is only an upper bound.

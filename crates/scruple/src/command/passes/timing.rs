@@ -2,12 +2,12 @@
 
 use super::{CommandPasses, RunEffort, Stop};
 use scruple_core::judge;
-use scruple_core::stats::median_interval::median_interval;
-use scruple_core::stats::power;
-use scruple_core::stats::quantile::median;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::verdict::Verdict;
 use scruple_core::visit_order::VisitOrder;
+use scruple_stats::median_interval::median_interval;
+use scruple_stats::power;
+use scruple_stats::quantile::median;
 use std::time::Duration;
 
 /// The number of blocks before the first look at the verdicts.

@@ -4,8 +4,8 @@ use super::words::{CAUSE, PART, count, first, function, signed};
 use crate::explain::causes::with_file;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{ComparedProgram, Count, Explanation, FunctionDifference};
-use scruple_core::sorting;
 use scruple_core::unit::share;
+use scruple_stats::sorting;
 
 /// The largest number of functions or variables that are named as possible causes.
 const NAMED: usize = 3;

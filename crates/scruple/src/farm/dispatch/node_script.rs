@@ -1,7 +1,7 @@
 //! The shell script that does a unit, with the same environment on every node and a separate cache for each node.
 
 use crate::fault::Fault;
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use std::path::PathBuf;
 
 /// The parts of the script that are the same for all units.

@@ -11,7 +11,7 @@ use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::digest::digest;
 use crate::fault::Fault;
-use scruple_core::sorting::{self, SortedMap};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io::Write;

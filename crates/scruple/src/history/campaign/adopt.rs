@@ -11,8 +11,8 @@ use crate::store::StoredVersion;
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Reading};
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
+use scruple_stats::sorting::SortedMap;
 
 /// The history that gets the results.
 pub(super) struct Adoption<'a> {

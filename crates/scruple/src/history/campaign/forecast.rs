@@ -11,8 +11,8 @@ use crate::history::schedule::{HistoryEffort, VersionProgress};
 use crate::progress::{Progress, in_words};
 use scruple_core::history::Graph;
 use scruple_core::run::Run;
-use scruple_core::stats::quantile::{median, quantile, sorted};
 use scruple_core::subject::{Arm, Subject};
+use scruple_stats::quantile::{median, quantile, sorted};
 use std::time::Duration;
 
 /// No time is printed for a history that is expected to take less than this.

@@ -6,9 +6,9 @@ use super::journal::Journal;
 use crate::history::schedule::{VersionProgress, neighbours};
 use scruple_core::history::{Graph, VersionState, find_changes};
 use scruple_core::metric::Quality;
-use scruple_core::sorting;
 use scruple_core::subject::Arm;
 use scruple_core::verdict::{Verdict, compare_noisy};
+use scruple_stats::sorting;
 
 /// How many times, at different moments, the versions on both sides of an exact change are counted.
 const VISITS: u32 = 2;

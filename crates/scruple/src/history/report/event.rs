@@ -2,7 +2,7 @@
 
 use scruple_core::history::{Change, ChangeForm, Series};
 use scruple_core::metric::{Quality, metric};
-use scruple_core::sorting;
+use scruple_stats::sorting;
 
 /// Changes that are grouped because one version most probably caused all of them.
 pub(crate) struct HistoryEvent<'a> {

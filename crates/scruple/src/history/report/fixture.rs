@@ -8,11 +8,11 @@ use scruple_core::metric::{Better, Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::stats::Interval;
-use scruple_core::stats::quantile::median;
-use scruple_core::stats::rng::Pcg;
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::Interval;
+use scruple_stats::quantile::median;
+use scruple_stats::rng::Pcg;
 
 /// A title that contains markup of every format.
 pub(crate) const WICKED: &str =

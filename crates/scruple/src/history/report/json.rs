@@ -7,8 +7,8 @@ use scruple_core::history::{BreakEven, Series, Version};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
 use scruple_core::sample::Figure;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
+use scruple_stats::sorting::SortedMap;
 use serde::Serialize;
 
 #[derive(Serialize)]

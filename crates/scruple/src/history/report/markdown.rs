@@ -6,10 +6,10 @@ use crate::render::markup::{Markup, code, escaped};
 use crate::render::metric_words::title;
 use scruple_core::history::Series;
 use scruple_core::judge::{Nodes, Pair, compare_pairs};
-use scruple_core::sorting;
-use scruple_core::stats::Interval;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{percent, quantity};
+use scruple_stats::Interval;
+use scruple_stats::sorting;
 use std::fmt::Write as _;
 
 /// Writes a line for the whole range, a line for each event, the table of the changes, and the versions that could not

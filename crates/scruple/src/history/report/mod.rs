@@ -27,8 +27,8 @@ use scruple_core::history::{
 };
 use scruple_core::metric::{DEFAULT_METRICS, Pass};
 use scruple_core::provenance::short_commit;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::Arm;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -4,9 +4,9 @@ use super::HistoryReport;
 use super::event::HistoryEvent;
 use super::words::{direction, left_out, plain, series};
 use crate::run_report::advice::gives_runs;
-use scruple_core::changepoint::{FEW_VALUES, StepSize};
 use scruple_core::history::{Series, VersionState};
 use scruple_core::unit::{quantity, share};
+use scruple_stats::changepoint::{FEW_VALUES, StepSize};
 
 /// The most changes of unknown commits that have a sentence each.
 const SENTENCES: usize = 3;

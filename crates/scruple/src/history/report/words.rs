@@ -6,9 +6,9 @@ use crate::render::metric_words::title;
 pub(crate) use scruple_core::harmless_text::plain;
 use scruple_core::history::{BreakEven, Change, ChangeForm, Series, VersionEffect, VersionState};
 use scruple_core::plural;
-use scruple_core::sorting;
-use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, change, change_between, exact, grouped, quantity, relative_spread};
+use scruple_stats::Interval;
+use scruple_stats::sorting;
 
 /// Writes a number with a noun: `1 version`, `2 versions`.
 pub(crate) fn number(count: usize, one: &str) -> String {

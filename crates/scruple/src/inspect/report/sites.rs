@@ -9,11 +9,11 @@ use crate::render::export::Formats;
 use crate::render::{block_characters, flame_graph};
 use scruple_core::harmless_text::plain;
 use scruple_core::plural::{counted, noun};
-use scruple_core::stats::Interval;
 use scruple_core::unit::{Unit, exact, quantity, share};
 use scruple_measure::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
 };
+use scruple_stats::Interval;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;

@@ -3,9 +3,9 @@
 use crate::render::align::{fit, right};
 use crate::render::colours::{BOLD, DIM};
 use scruple_core::per_request::Bounds;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
+use scruple_stats::sorting::{self, SortedMap};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

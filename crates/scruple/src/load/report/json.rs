@@ -7,7 +7,6 @@ use crate::load::windows::{Loads, Pool, ServerResults};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::sorting::SortedMap;
 use scruple_measure::load::cost::collections::Pauses;
 use scruple_measure::load::cost::instructions::RequestInstructions;
 use scruple_measure::load::cost::sampled::SampledTime;
@@ -15,6 +14,7 @@ use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::{
     Arrivals, Doubt, FailedCheck, GeneratorCost, Latencies, Pace, RequestKind, RowOf, Stall,
 };
+use scruple_stats::sorting::SortedMap;
 use serde::Serialize;
 
 /// The results of a load.

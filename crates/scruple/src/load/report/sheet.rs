@@ -8,13 +8,13 @@ use crate::render::colours::{BAD, BOLD, DIM};
 use crate::run_report::sentence;
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::Plan;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures, Pauses};
 use scruple_measure::load::cost::cost_row::CostRow;
 use scruple_measure::load::cost::memory_growth::GrowthPerRequest;
 use scruple_measure::load::cost::sampled::SampledTime;
+use scruple_stats::sorting::{self, SortedMap};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 

@@ -28,7 +28,6 @@ use crate::store::{RunWriter, Store, add_readings};
 use scruple_core::metric::Pass;
 use scruple_core::run::{Run, RunState};
 use scruple_core::sample::{BLOCKS_OF_A_TURN, Reading};
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures};
@@ -37,6 +36,7 @@ use scruple_measure::load::cost::sampled::SampledTime;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, PlannedRow, RunPart};
+use scruple_stats::sorting::SortedMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 

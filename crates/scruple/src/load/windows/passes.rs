@@ -6,7 +6,6 @@ use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
-use scruple_core::sorting::SortedMap;
 use scruple_core::unit::grouped;
 use scruple_measure::heap::{self, HeapSession, LiveBytes};
 use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigures};
@@ -22,6 +21,7 @@ use scruple_measure::load::{
     Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run,
 };
 use scruple_measure::program::Program;
+use scruple_stats::sorting::SortedMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

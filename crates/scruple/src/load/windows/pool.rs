@@ -1,11 +1,11 @@
 //! Merges turns: the distribution of all requests that count, and separately the parts that do not.
 
 use scruple_core::knee::BEHIND;
-use scruple_core::sorting;
 use scruple_measure::load::{
     Doubt, Ended, Failures, GeneratorCost, Latencies, LoadResult, RequestCounts, RequestKind, RequestTimes,
     RowOf, RunPart, SlowRequest, Stall,
 };
+use scruple_stats::sorting;
 use serde::Serialize;
 
 /// The results of several turns, merged as if they had been one.

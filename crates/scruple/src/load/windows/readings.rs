@@ -1,10 +1,11 @@
 //! Converts the results of windows into readings.
 
+use scruple_core::judge::pooled::readings as pooled_readings;
 use scruple_core::metric::{METRICS, Metric, metric};
 use scruple_core::sample::Reading;
-use scruple_core::stats::pooled::{self, Pooled, RequestBlocks};
 use scruple_measure::load::cost::user_and_system_time::{KEYS, TICKS_IN_STEP};
 use scruple_measure::load::{Latencies, LoadResult, RunPart};
+use scruple_stats::pooled::{self, Pooled, RequestBlocks};
 
 /// The source of latencies, as readings name it.
 const SOURCE: &str = "load generator";
@@ -133,7 +134,7 @@ pub(super) fn pooled(parts: &[&RunPart], timely: &[&RunPart], level: f64) -> Vec
             let one = |value| Reading { key: key.clone(), ..Reading::of(metric, value, SOURCE) };
             (key.clone(), values.into_iter().map(one).collect::<Vec<_>>())
         };
-        Some(found.figures(key).into_iter().map(of).collect::<Vec<_>>())
+        Some(pooled_readings(found, key).into_iter().map(of).collect::<Vec<_>>())
     };
     figures.into_iter().filter_map(readings).flatten().collect()
 }

@@ -4,7 +4,6 @@ use super::{Loader, Turn};
 use crate::fault::Fault;
 use scruple_core::metric::metric;
 use scruple_core::sample::Reading;
-use scruple_core::sorting::SortedMap;
 use scruple_measure::load::cost::process_tree::TreeMemory;
 use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::window::Window;
@@ -13,6 +12,7 @@ use scruple_measure::load::{
     Plan, RequestCounts, RequestKind, RequestTimes, RunPart,
 };
 use scruple_measure::memory_map::MemoryMap;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 
 /// The windows of each arm, by the name of the arm.

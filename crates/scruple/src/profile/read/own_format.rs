@@ -3,8 +3,8 @@
 
 use super::{ImportedProfile, Kind, OWN};
 use scruple_core::explain::{Context, Function, OwnCost, Tree};
-use scruple_core::sorting::SortedMap;
 use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
+use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::io::Write;

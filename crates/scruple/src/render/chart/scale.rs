@@ -2,8 +2,8 @@
 
 use super::frame;
 use crate::render::page::{Axis, AxisScale};
-use scruple_core::sorting;
 use scruple_core::unit::{Unit, share, tick};
+use scruple_stats::sorting;
 
 /// The largest number of labels beside an axis.
 const MOST: f64 = 8.0;

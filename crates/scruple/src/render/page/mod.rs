@@ -16,8 +16,8 @@ pub use chart::{
 
 use super::export::Formats;
 use scruple_core::harmless_text::{plain, without_middle};
-use scruple_core::sorting;
 use scruple_core::verdict::{Comparison, Direction, Verdict};
+use scruple_stats::sorting;
 use serde::{Deserialize, Serialize};
 
 /// The formats of a page, by the endings of their file names.

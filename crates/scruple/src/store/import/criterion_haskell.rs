@@ -3,8 +3,8 @@
 use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case, csv_records};
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -4,8 +4,8 @@
 use super::figures::{add, add_iterations, add_summary, check_iterations};
 use super::{ImportError, Imported, case};
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -7,9 +7,9 @@ use super::figures::{
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::metric::Quality;
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Figure};
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 

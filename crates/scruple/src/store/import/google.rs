@@ -6,9 +6,9 @@ use super::figures::{
 use super::{ImportError, Imported, case, clean, grouped, moment};
 use scruple_core::harmless_text::list_names;
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

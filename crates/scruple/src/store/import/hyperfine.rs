@@ -4,8 +4,8 @@ use super::figures::{add, add_absence, add_summary, shift_blocks};
 use super::{ImportError, Imported, clean, parameter};
 use scruple_core::metric::Quality;
 use scruple_core::plural::counted;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{Arm, Role, Subject, with_values};
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -31,8 +31,8 @@ pub use error::ImportError;
 use clap::ValueEnum;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Warning;
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::BTreeSet;
 
 /// The formats that can be read.

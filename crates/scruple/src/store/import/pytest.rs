@@ -3,8 +3,8 @@
 use super::figures::{add, add_summary};
 use super::{ImportError, Imported, case, clean, moment, parameter};
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::Arm;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value;
 

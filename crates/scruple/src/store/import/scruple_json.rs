@@ -12,9 +12,9 @@ use scruple_core::metric::{Pass, Quality};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, RunState, Terms, Warning};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Parameter, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::{self, SortedMap};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 

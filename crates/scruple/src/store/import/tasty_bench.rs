@@ -3,8 +3,8 @@
 use super::figures::{add, add_own, add_summary};
 use super::{ImportError, Imported, case, clean, csv_records};
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::SortedMap;
 
 /// The beginning of the header.
 const HEADER: &str = "Name,Mean (ps),";

@@ -3,8 +3,8 @@
 use super::figures::{add, add_own};
 use super::{ImportError, Imported, case, clean};
 use scruple_core::metric::Quality;
-use scruple_core::sorting::SortedMap;
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::SortedMap;
 
 /// The columns that weigh may write.
 const COLUMNS: [&str; 7] = ["Case", "Allocated", "GCs", "Live", "Check", "Max", "MaxOS"];

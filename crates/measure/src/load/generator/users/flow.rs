@@ -8,7 +8,7 @@ use super::super::super::thread_record::Recorder;
 use super::super::DueRequest;
 use super::super::turn_time::TurnTime;
 use super::Users;
-use scruple_core::stats::rng::Pcg;
+use scruple_stats::rng::Pcg;
 use std::cmp::Reverse;
 
 impl Users {

@@ -1,7 +1,7 @@
 //! Huffman coding of header strings (RFC 7541, section 5.2). The code is canonical, so the lengths of its codes
 //! define it.
 
-use scruple_core::sorting;
+use scruple_stats::sorting;
 use std::sync::LazyLock;
 
 /// The length in bits of the code of each byte, and of the end-of-string symbol (RFC 7541, appendix B).

@@ -3,7 +3,7 @@
 use super::super::super::request::RequestOrder;
 use super::super::super::request::{AnswerCheck, Request};
 use super::super::{Model, Take};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use toml::Spanned;

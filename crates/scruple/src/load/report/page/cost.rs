@@ -7,10 +7,10 @@ use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Section, SectionPart, SortOrder, Table, Tone, harmless_name, harmless_sentence,
 };
-use scruple_core::sorting;
 use scruple_core::unit::{change, quantity};
 use scruple_measure::load::cost::collections::NoRuntimeFigures;
 use scruple_measure::load::cost::cost_row::CostRow;
+use scruple_stats::sorting;
 
 /// Makes the section, or returns `None` if no server's costs are known.
 pub(super) fn section(loads: &Loads) -> Option<Section> {

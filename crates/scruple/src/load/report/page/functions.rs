@@ -5,10 +5,10 @@ use super::super::sheet::interval;
 use super::of_server;
 use crate::load::windows::Loads;
 use crate::render::page::{Cell, ColumnHeading, Section, SectionPart, SortOrder, Table, harmless_name};
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::load::cost::instructions::{FunctionCost, RequestInstructions};
 use scruple_measure::load::cost::sampled::SampledTime;
+use scruple_stats::sorting::{self, SortedMap};
 
 /// The largest number of functions that are shown.
 const MOST: usize = 250;

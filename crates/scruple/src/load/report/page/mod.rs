@@ -7,8 +7,8 @@ mod requests;
 use super::search;
 use crate::load::windows::{Loads, ServerResults};
 use crate::render::page::Section;
-use scruple_core::sorting::SortedMap;
 use scruple_core::subject::{LoadCourse, LoadSlice};
+use scruple_stats::sorting::SortedMap;
 
 /// Returns the course of a server, which is stored.
 pub fn course(server: &ServerResults, loads: &Loads) -> LoadCourse {

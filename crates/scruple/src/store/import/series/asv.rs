@@ -2,7 +2,7 @@
 
 use super::{SeriesValue, Values, in_base_unit};
 use crate::store::import::{ImportError, clean};
-use scruple_core::sorting::SortedMap;
+use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 

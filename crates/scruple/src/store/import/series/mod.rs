@@ -19,9 +19,9 @@ use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{self, Terms};
 use scruple_core::sample::{Figure, Sample};
-use scruple_core::sorting::{self, SortedMap};
 use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::Unit;
+use scruple_stats::sorting::{self, SortedMap};
 use std::collections::BTreeSet;
 
 /// A value of a series.

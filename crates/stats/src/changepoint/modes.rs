@@ -3,7 +3,7 @@
 //! Caches, processor frequencies and memory placement have states that last for some versions. A version that happened
 //! to be read in the other state changed nothing.
 
-use crate::stats::quantile::{median, sorted};
+use crate::quantile::{median, sorted};
 
 /// A series with fewer changes of level than this may consist of real changes.
 const FEWEST: usize = 4;

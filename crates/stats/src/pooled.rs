@@ -177,7 +177,7 @@ fn variance(counts: &[f64], sizes: &[f64], share: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Pcg;
+    use crate::Pcg;
 
     fn of(blocks: &[Vec<(u64, u64)>], q: f64) -> Option<Pooled> {
         let blocks: Vec<&[(u64, u64)]> = blocks.iter().map(Vec::as_slice).collect();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::stats::Interval;
+use crate::Interval;
 
 /// In series of fewer values, drift of the machine cannot always be distinguished from a change: of series without a
 /// change whose neighbours are correlated by 0.6, up to one in ten gets one.

@@ -8,7 +8,7 @@
 use super::noise_shape::NoiseShape;
 use super::scaled::Scaled;
 use super::stretches::drop_short;
-use crate::stats::quantile::{quantile, sorted};
+use crate::quantile::{quantile, sorted};
 
 /// A residual beyond this many standard deviations costs no more than one at this distance, since it is an outlier.
 const BOUND: f64 = 3.0;

@@ -11,8 +11,8 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 /// `None` when there are too few readings for `level`: fewer than six at 95 %.
 ///
 /// ```
-/// use scruple_core::stats::median_interval::median_interval;
-/// use scruple_core::stats::quantile::median;
+/// use scruple_stats::median_interval::median_interval;
+/// use scruple_stats::quantile::median;
 ///
 /// let readings = [5.0, 1.0, 4.0, 2.0, 6.0, 3.0];
 /// assert_eq!(median(&readings), 3.5);

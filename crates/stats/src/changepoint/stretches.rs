@@ -1,6 +1,6 @@
 //! Stretches: the parts of a series between cuts.
 
-use crate::stats::quantile::median;
+use crate::quantile::median;
 
 /// A stretch of fewer values than this is not a level.
 pub(super) const SHORTEST: usize = 3;

@@ -19,7 +19,7 @@ impl Pcg {
     /// A generator with the seed `seed` on the default stream.
     ///
     /// ```
-    /// use scruple_core::stats::rng::Pcg;
+    /// use scruple_stats::rng::Pcg;
     ///
     /// let (mut one, mut other) = (Pcg::new(7), Pcg::new(7));
     /// assert_eq!(one.next_u64(), other.next_u64());

@@ -80,7 +80,7 @@ fn move_to<T>(items: &mut [T], mut places: Vec<usize>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::Pcg;
+    use crate::rng::Pcg;
 
     #[test]
     fn sorting_is_that_of_the_standard_library() {

@@ -28,8 +28,8 @@ mod variogram;
 
 pub use series::{Background, ChangePoint, FEW_VALUES, FoundChanges, SeriesOptions, StepSize};
 
-use crate::stats::paired::Why;
-use crate::stats::quantile::median;
+use crate::paired::Why;
+use crate::quantile::median;
 use confidence_set::{PlacedCut, placed};
 use scaled::{Scaled, StepScale};
 use selection::SelectedCuts;
@@ -42,7 +42,7 @@ const LEVEL: f64 = 0.95;
 /// Finds the changes of an exact metric: every place whose value differs from the value before it.
 ///
 /// ```
-/// use scruple_core::changepoint::exact;
+/// use scruple_stats::changepoint::exact;
 ///
 /// let places: Vec<usize> = exact(&[8.0, 8.0, 9.0, 9.0, 8.0]).iter().map(|change| change.at).collect();
 /// assert_eq!(places, [2, 4]);

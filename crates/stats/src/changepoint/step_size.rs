@@ -2,9 +2,9 @@
 
 use super::scaled::Scaled;
 use super::stretches::bounds;
-use crate::stats::normal;
-use crate::stats::quantile::median;
-use crate::stats::summary::robust_sd;
+use crate::normal;
+use crate::quantile::median;
+use crate::summary::robust_sd;
 
 /// A value beyond this many standard deviations from the median of its stretch is clamped before the mean is taken.
 const BOUND: f64 = 3.0;

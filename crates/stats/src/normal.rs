@@ -3,19 +3,24 @@
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// Φ(z), the probability that a standard normal variable lies below `z`.
-pub(crate) fn cdf(z: f64) -> f64 {
+pub fn cdf(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
 
 /// The quantile of the standard normal distribution; infinite at 0 and 1.
-pub(crate) fn quantile(p: f64) -> f64 {
+pub fn quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p.clamp(0.0, 1.0))
 }
 
 /// The two-sided critical value of Student's t at `level`; the normal one for very many degrees of freedom or none.
-pub(crate) fn student(level: f64, freedom: f64) -> f64 {
+pub fn student(level: f64, freedom: f64) -> f64 {
     let p = 0.5 + level / 2.0;
     StudentsT::new(0.0, 1.0, freedom).map_or_else(|_| quantile(p), |t| t.inverse_cdf(p))
+}
+
+/// The probability that a variable of Student's t lies above `t`; 1 where the distribution does not exist.
+pub fn student_tail(t: f64, freedom: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom).map_or(1.0, |student| student.sf(t))
 }
 
 /// The degrees of freedom from which on a variance is taken as known in [`fisher`]: the search for the exact quantile
@@ -24,7 +29,7 @@ const MANY: f64 = 10_000.0;
 
 /// The `p`-quantile of Fisher's F; infinite where the distribution does not exist, so that nothing is rejected. With
 /// very many degrees of freedom it is that of the limiting distribution: chi-squared, or log-normal if both are many.
-pub(crate) fn fisher(p: f64, numerator: f64, denominator: f64) -> f64 {
+pub fn fisher(p: f64, numerator: f64, denominator: f64) -> f64 {
     let chi = |p: f64, freedom: f64| {
         ChiSquared::new(freedom).map_or(f64::INFINITY, |chi| chi.inverse_cdf(p) / freedom)
     };
@@ -45,7 +50,7 @@ mod tests {
     #[test]
     fn critical_values_agree_with_scipy() {
         let reference: serde_json::Value =
-            serde_json::from_str(include_str!("../../tests/reference/statistics.json")).expect("it is JSON");
+            serde_json::from_str(include_str!("../tests/reference/statistics.json")).expect("it is JSON");
         let rows = |name: &str| -> Vec<Vec<f64>> {
             serde_json::from_value(reference["critical_values"][name].clone()).expect("rows of numbers")
         };

@@ -172,7 +172,7 @@ impl std::error::Error for Why {}
 /// logarithm.
 ///
 /// ```
-/// use scruple_core::stats::paired::{Why, effect};
+/// use scruple_stats::paired::{Why, effect};
 ///
 /// let reference = [10.0, 11.0, 10.5, 30.0, 10.2, 10.8, 10.1, 10.9, 10.4, 10.6, 10.3, 10.7];
 /// let arm: Vec<f64> = reference.iter().map(|time| time * 2.0).collect();

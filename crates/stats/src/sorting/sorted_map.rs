@@ -396,7 +396,7 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Visitor<'de> for Pairs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::rng::Pcg;
+    use crate::rng::Pcg;
 
     #[test]
     fn the_map_is_that_of_the_standard_library() {

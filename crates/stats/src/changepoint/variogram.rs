@@ -1,6 +1,6 @@
 //! The part of the variance of a series that does not persist.
 
-use crate::stats::quantile::median;
+use crate::quantile::median;
 
 /// Half the robust variance of differences between values `lag` apart: the variance of the noise that does not persist
 /// over `lag` values.

@@ -5,8 +5,8 @@
 //! the values has the same probability (Pettitt, "A non-parametric approach to the change-point problem" (1979)).
 
 use super::stretches::SHORTEST;
-use crate::stats::quantile::sorted;
-use crate::stats::rng::Pcg;
+use crate::quantile::sorted;
+use crate::rng::Pcg;
 
 /// The seed of the orders that are tried.
 const SEED: u64 = 1979;

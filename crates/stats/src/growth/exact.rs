@@ -15,7 +15,7 @@ use super::{Growth, GrowthForm, NoFit};
 /// one size has two costs, or when numbers are too large.
 ///
 /// ```
-/// use scruple_core::stats::growth::{GrowthForm, exact};
+/// use scruple_stats::growth::{GrowthForm, exact};
 ///
 /// let growth = exact(&[(1, 48), (10, 336), (100, 3216)]).expect("a line");
 /// assert_eq!((growth.form, growth.intercept, growth.slope), (GrowthForm::Linear, 16.0, 32.0));

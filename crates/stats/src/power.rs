@@ -37,7 +37,7 @@ pub struct PlannedLook {
 /// The error rate 1 − `level` is divided evenly among the looks.
 ///
 /// ```
-/// use scruple_core::stats::power::looks;
+/// use scruple_stats::power::looks;
 ///
 /// let blocks: Vec<usize> = looks(10, 80, 0.95).iter().map(|look| look.blocks).collect();
 /// assert_eq!(blocks, [10, 20, 40, 80]);

@@ -1,7 +1,7 @@
 //! The smallest noise of a series whose values come in steps, such as ticks of a clock.
 
+use crate::quantile::sorted;
 use crate::sorting;
-use crate::stats::quantile::sorted;
 
 /// Returns the smallest difference between distinct values that may be noise; 0 if there is none. Where most values are
 /// equal, differences of neighbours show no noise, and this step bounds it. A step is not noise if its two sides follow

@@ -4,8 +4,8 @@ use super::least_step::least_step;
 use super::noise_level;
 use super::series::{SeriesOptions, StepSize};
 use super::variogram::{half_variance, variogram};
-use crate::stats::Interval;
-use crate::stats::quantile::median;
+use crate::Interval;
+use crate::quantile::median;
 
 /// The scale on which the steps of a series are additive.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::noise_shape::NoiseShape;
 use super::scaled::Scaled;
 use super::stretches::bounds;
-use crate::stats::quantile::median;
+use crate::quantile::median;
 
 /// How many times the levels and the shape of the noise are fitted in turn.
 const ROUNDS: usize = 2;

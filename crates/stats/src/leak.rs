@@ -188,7 +188,7 @@ const STARTS: usize = 2;
 /// `smallest`: growth within the kernel's error does not count.
 ///
 /// ```
-/// use scruple_core::stats::leak::unseen_resident_growth;
+/// use scruple_stats::leak::unseen_resident_growth;
 ///
 /// let resident = [(1000.0, 2e6), (2000.0, 2e6), (9000.0, 2e6)];
 /// assert_eq!(unseen_resident_growth(&resident, 1.0), Some(131.072));

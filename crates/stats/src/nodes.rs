@@ -52,7 +52,7 @@ pub struct OverNodes {
 
 /// The places of the nodes that count, by the number of their pairs: all, where they stand for their class; else those
 /// with at least [`PAIRS`], since fewer hardly show the noise of a node.
-pub(crate) fn counted(pairs: &[usize]) -> Vec<usize> {
+pub fn counted(pairs: &[usize]) -> Vec<usize> {
     let counts = |place: &usize| pairs.len() >= CLASS || pairs[*place] >= PAIRS;
     (0..pairs.len()).filter(counts).collect()
 }
@@ -97,7 +97,7 @@ pub fn joined(nodes: &[Vec<f64>], level: f64) -> Result<JoinedEffect, Why> {
 
 /// The residuals of all pairs about the centre of their node. Each node has the same weight, however many pairs it has.
 /// The factor `wider` corrects for the centres having been fitted to the same pairs.
-pub(crate) fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
+pub fn aligned(nodes: &[&Vec<f64>], centres: &[f64]) -> Vec<f64> {
     let pairs: usize = nodes.iter().map(|ratios| ratios.len()).sum();
     let wider = (pairs as f64 / (pairs - nodes.len()) as f64).sqrt();
     let left = nodes.iter().zip(centres).flat_map(|(ratios, own)| {

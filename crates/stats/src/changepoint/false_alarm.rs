@@ -9,7 +9,7 @@
 //! and Siegmund, "Sequential Analysis" (1985), for ν, which corrects for places that are close together.
 
 use super::stretches::SHORTEST;
-use crate::stats::normal;
+use crate::normal;
 
 /// In a series of n values of noise the gain is larger by the factor 1 + SMALL/(n + 1), since the shape of the noise is
 /// fitted too (in the manner of Bartlett, "Properties of Sufficiency and Statistical Tests" (1937)). The value was
