@@ -176,6 +176,8 @@ fn java(scales: &mut Scales) -> Done {
             OsStr::new(collector),
             // The optimising compiler takes as long as the program, and does not change what is kept.
             OsStr::new("-XX:TieredStopAtLevel=1"),
+            // Full collections of a heap that may fill this machine take most of the time.
+            OsStr::new("-Xmx128m"),
             OsStr::new("-cp"),
             folder.as_os_str(),
             OsStr::new("Shapes"),
