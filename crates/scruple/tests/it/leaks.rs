@@ -200,7 +200,7 @@ fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
     }
     let sizes = ["inspect", "leak", "--check", "--sizes", "8k,16k,32k,64k,128k", "-r", "1", "--"];
     for (collector, mode, code) in [("-XX:+UseShenandoahGC", "keep", 3), ("-XX:+UseZGC", "drop", 0)] {
-        let words = ["java", collector, "-cp", ".", "Outside", mode, "{n}"];
+        let words = ["java", "-Xmx128m", collector, "-cp", ".", "Outside", mode, "{n}"];
         let answer = place.run(sizes.iter().chain(&words));
         assert_eq!(answer.code, code, "{collector}: {}", answer.exchange());
         let said = answer.stdout.contains("but memory.peak does");
@@ -436,7 +436,7 @@ fn a_collector_that_counts_whole_regions_hides_no_leak() {
     }
     // The regions of this collector have 2 MiB, and the largest program keeps 3.7 MB.
     let sizes = ["--sizes", "1k,2k,4k,8k,16k,32k", "-r", "1", "--"];
-    let program = ["java", "-XX:+UseZGC", "-cp", ".", "Keeps", "keep", "{n}"];
+    let program = ["java", "-Xmx128m", "-XX:+UseZGC", "-cp", ".", "Keeps", "keep", "{n}"];
     let keeps = verdict(&place, &[&sizes[..], &program].concat());
     assert_eq!((&keeps["verdict"], &keeps["metric"]), (&json!("grows"), &json!("heap.live")), "{keeps:#}");
     let each = keeps["bytes_per_unit"].as_f64().expect("bytes");
