@@ -172,10 +172,15 @@ impl Config {
     /// Returns the limits. Keys have the form `ARM.METRIC`; the arm may contain a `*`. `brought` are the metrics that
     /// programs declare themselves.
     pub fn limits(&self, brought: &[Metric]) -> Result<Vec<Limit>, Fault> {
+        self.each_limit(brought).collect()
+    }
+
+    /// Returns each limit, or why it cannot be read.
+    pub fn each_limit(&self, brought: &[Metric]) -> impl Iterator<Item = Result<Limit, Fault>> {
         self.file
             .limits
             .iter()
-            .map(|(key, entry)| {
+            .map(move |(key, entry)| {
                 let (arm, metric) = split_key(key, brought).ok_or_else(|| {
                     // An example with the metric that is meant, if the key is one.
                     let example = metric(key).map_or("parse.malloc.bytes".to_owned(), |_| format!("*.{key}"));
@@ -184,7 +189,6 @@ impl Config {
                 Limit::parse_among(&format!("{arm}:{metric}<={}", plain(&entry.max)), brought)
                     .map_err(|why| Fault::usage(format!("‘{}’: {why}", self.path.display())))
             })
-            .collect()
     }
 
     /// Returns the names of the commands that a limit applies to.

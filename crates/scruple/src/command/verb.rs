@@ -21,7 +21,7 @@ use crate::render::export::names;
 use crate::render::metric_words::declared;
 use crate::render::output;
 use crate::run_report::formats::FORMATS;
-use crate::run_report::{Report, formats, metrics_and_limits, terminal};
+use crate::run_report::{Report, formats, limit_applies, metrics_and_limits, terminal};
 use crate::store::RunWriter;
 use crate::store::open_store;
 use scruple_core::limit::Limit;
@@ -131,6 +131,14 @@ fn take_set_up(
     };
     if let Some(text) = shell.remark {
         run.warn("shell", text);
+    }
+    // A limit for all arms, or for one of this name, would be expected to hold here.
+    let mut left_out = config.each_limit(&[]).flatten();
+    if !args.commands.is_empty()
+        && let Some(limit) = left_out.find(|limit| prepared.iter().any(|one| limit_applies(limit, &one.arm)))
+    {
+        let text = "the limits of scruple.toml are for its own commands and are not checked here";
+        run.warn("limits", format!("{text}; this option sets one: --limit '{}'", limit.text));
     }
     let store = open_store::for_run(&args.store)?;
     let progress = if args.results.json { Progress::hidden() } else { Progress::new() };

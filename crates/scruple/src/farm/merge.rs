@@ -12,6 +12,7 @@ use scruple_stats::sorting::SortedMap;
 /// unit start at another multiple of the number of blocks of a process.
 pub fn merged(head: Run, units: impl Iterator<Item = (String, Provenance, Run)>) -> Run {
     let mut whole = Run { state: RunState::Complete, ..head };
+    let head_says = whole.warnings.clone();
     let mut loads = UnitLoads::default();
     let mut first: u32 = 0;
     for (node, machine, run) in units {
@@ -27,7 +28,8 @@ pub fn merged(head: Run, units: impl Iterator<Item = (String, Provenance, Run)>)
         whole.provenance.toolchains.extend(run.provenance.toolchains);
         whole.provenance.libraries.extend(run.provenance.libraries);
         whole.terms.looks = whole.terms.looks.max(run.terms.looks);
-        for warning in run.warnings {
+        // What the head says is said once for all nodes.
+        for warning in run.warnings.into_iter().filter(|warning| !head_says.contains(warning)) {
             whole.warn(&warning.code, format!("{node}: {}", warning.text));
         }
         for arm in run.arms {
@@ -207,5 +209,16 @@ mod tests {
         }
         let run = joined(vec![not_read(), not_read()]);
         assert_eq!(run.arms[0].absent("malloc.bytes"), Some("static program"));
+    }
+    #[test]
+    fn what_the_head_says_is_not_said_again_for_each_node() {
+        let mut head = crate::new_run::empty_run(Some(1), None, Terms::default(), &[]);
+        head.warn("limits", "not checked");
+        let (mut one, mut other) = (node("a", &[], Quality::Exact), node("b", &[], Quality::Exact));
+        one.2.warn("limits", "not checked");
+        other.2.warn("limits", "not readable");
+        let run = merged(head, [one, other].into_iter());
+        let texts: Vec<&str> = run.warnings.iter().map(|warning| warning.text.as_str()).collect();
+        assert_eq!(texts, ["not checked", "b: not readable"]);
     }
 }

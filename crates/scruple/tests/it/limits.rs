@@ -248,3 +248,26 @@ fn a_change_limit_on_the_reference_alone_is_undecided() {
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     assert!(answer.stdout.contains("Limit old:time.cpu<+3%: can’t tell for ‘old’"), "{}", answer.exchange());
 }
+
+#[test]
+fn limits_of_scruple_toml_for_a_command_of_the_command_line_are_said_not_to_be_checked() {
+    let place = Place::new();
+    let table = |keys: &str| place.write("scruple.toml", format!("[limits]\n{keys}"));
+    let words = ["--no-store", "-n", "old", "true", "-r", "16", "--metrics", "malloc.bytes"];
+    let played = || place.play(&[("old", bytes(arm(1.0, 1), 9000.0))], &words);
+    table("\"zoo.app.cache.hits\" = { max = 5 }\n\"o*.malloc.bytes\" = { max = \"5 kB\" }\n");
+    assert_snapshot!(played().exchange(), @"
+    exit 0
+    --- stdout
+    1 command · 10 blocks · seed 1
+
+    malloc bytes
+      old  9,000 B
+
+    ! the limits of scruple.toml are for its own commands and are not checked here; this option sets
+      one: --limit 'o*:malloc.bytes<=5 kB'
+    ");
+    table("\"new.malloc.bytes\" = { max = \"5 kB\" }\n");
+    let answer = played();
+    assert!(answer.code == 0 && !answer.stdout.contains("limits"), "{}", answer.exchange());
+}
