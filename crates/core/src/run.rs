@@ -120,6 +120,18 @@ impl Run {
         }
     }
 
+    /// Adds a remark on arms of two runs that cannot be compared, as [`unlike_readings`] has found.
+    pub fn warn_of_unlike_readings(&mut self, unlike: &[String], one: &str, other: &str) {
+        if !unlike.is_empty() {
+            let text = format!(
+                "not compared: {}: no metric was read both in the run {one} and in {other}; measure one of the two \
+                 again, with the passes of the other",
+                list_names(unlike)
+            );
+            self.warn("nothing-in-both", text);
+        }
+    }
+
     /// Adds the first characters of the version to the names of arms that differ only in the version, such as those of
     /// a history.
     pub fn name_versions(&mut self) {
@@ -146,4 +158,15 @@ impl Run {
             .find(|arm| Some(&arm.name) == named)
             .or_else(|| self.arms_of(Role::Subject).next())
     }
+}
+
+/// The names of the arms that have readings, but of no metric of which their counterpart has some. An example are a run
+/// with times only and one with counts only.
+pub fn unlike_readings<'a>(pairs: impl Iterator<Item = (&'a Arm, &'a Arm)>) -> Vec<String> {
+    let keys = |arm: &'a Arm| arm.figures.keys().filter(|key| arm.sample(key).is_some());
+    let unlike = |a: &'a Arm, b: &'a Arm| {
+        let shared = keys(a).any(|key| b.sample(key).is_some());
+        !shared && [a, b].into_iter().all(|arm| keys(arm).next().is_some())
+    };
+    pairs.filter(|(a, b)| unlike(a, b)).map(|(arm, _)| arm.name.clone()).collect()
 }

@@ -23,7 +23,7 @@ use crate::store::open_store;
 use scruple_core::environment::Environments;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
-use scruple_core::run::{Run, Terms};
+use scruple_core::run::{Run, Terms, unlike_readings};
 use scruple_core::subject::{Arm, Role};
 use scruple_measure::program::Program;
 use scruple_stats::sorting::SortedMap;
@@ -48,7 +48,11 @@ pub fn bench(args: &BenchArgs) -> Result<Code, Fault> {
         return Ok(Code::Fine);
     }
     let farm = Farm::of(&config)?;
-    let FinishedSuite { suite, result, limits, baseline } = taken(args, &config, (suite, work), farm)?;
+    let FinishedSuite { mut suite, result, limits, baseline } = taken(args, &config, (suite, work), farm)?;
+    if let Some(baseline) = &baseline {
+        let unlike = unlike_readings(with_baseline(&suite.record.run, baseline).into_iter());
+        suite.record.run.warn_of_unlike_readings(&unlike, &baseline.id, "this one");
+    }
     conclude(&suite, result, args, &limits, baseline.as_ref())
 }
 
@@ -220,17 +224,22 @@ fn warn_of_lost(run: &mut Run, baseline: &Run, args: &BenchArgs) {
     }
 }
 
-/// Compares each case with the case of the same name in a stored run.
-fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], limits: &[Limit]) -> Report<'a> {
+/// Each case of a stored run that this run has as well, and that of this run.
+fn with_baseline<'a>(run: &'a Run, baseline: &'a Run) -> Vec<(&'a Arm, &'a Arm)> {
     let subjects: SortedMap<&str, &Arm> =
         SortedMap::from_iter(baseline.arms_of(Role::Subject).map(|arm| (arm.name.as_str(), arm)));
-    let pairs: Vec<Pair<'_>> = run
-        .arms_of(Role::Subject)
-        .filter_map(|arm| {
-            let reference = *subjects.get(arm.name.as_str())?;
+    let both = |arm: &'a Arm| Some((*subjects.get(arm.name.as_str())?, arm));
+    run.arms_of(Role::Subject).filter_map(both).collect()
+}
+
+/// Compares each case with the case of the same name in a stored run.
+fn against_baseline<'a>(run: &'a Run, baseline: &Run, metrics: &[String], limits: &[Limit]) -> Report<'a> {
+    let pairs: Vec<Pair<'_>> = with_baseline(run, baseline)
+        .into_iter()
+        .map(|(reference, arm)| {
             let nodes = Nodes { reference: &baseline.provenance.nodes, arm: &run.provenance.nodes };
             let tares = bench_cases::tare_of(baseline, reference).zip(bench_cases::tare_of(run, arm));
-            Some(Pair { reference, arm, paired: false, tares, nodes })
+            Pair { reference, arm, paired: false, tares, nodes }
         })
         .collect();
     Report::of_pairs(run, &pairs, metrics, limits, Some(Environments::of(baseline, run)))

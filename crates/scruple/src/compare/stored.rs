@@ -6,7 +6,7 @@ use scruple_core::environment::Environments;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::{Nodes, Pair, bench_cases};
 use scruple_core::limit::Limit;
-use scruple_core::run::{Run, Terms};
+use scruple_core::run::{Run, Terms, unlike_readings};
 use scruple_core::subject::{Arm, Role};
 use scruple_stats::sorting;
 
@@ -109,5 +109,7 @@ fn merged(left: &Run, right: &Run, matched: &[(&Arm, &Arm)]) -> Run {
             one.arms_of(Role::Subject).filter(|arm| !is_matched(arm)).map(|arm| arm.name.as_str()).collect();
         run.warn_of_not_compared(&alone, &tag(one), &tag(other));
     }
+    let unlike = unlike_readings(matched.iter().copied());
+    run.warn_of_unlike_readings(&unlike, &tag(left), &tag(right));
     run
 }

@@ -68,3 +68,27 @@ fn cases_that_only_the_baseline_has_are_named() {
     let change = against(&["--limit", "alloc.bytes<+3%"], &[&ant, &bee, &case("zoo/cow")]);
     assert_eq!(change, (0, None), "a case that is new is no change");
 }
+
+#[test]
+fn cases_of_which_a_baseline_has_other_metrics_are_said_not_to_be_compared() {
+    let place = Place::new();
+    let bench = |options: &[&str]| {
+        let effort = ["--processes", "3", "--blocks", "12"];
+        place.run(bench_words(
+            &place,
+            &[&effort, options].concat(),
+            &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#],
+        ))
+    };
+    assert_eq!(bench(&["--time-only", "--label", "times"]).code, 0);
+    assert_eq!(bench(&["--label", "both"]).code, 0);
+    let said = "! not compared: ‘zoo/ant’: no metric was read both in the run ";
+    let counts = bench(&["--count-only", "--baseline", "times"]);
+    assert!(counts.code == 0 && counts.stdout.contains(said), "{}", counts.exchange());
+    let limited = ["--count-only", "--baseline", "times", "--limit", "alloc.bytes<+3%", "--label", "counts"];
+    assert_eq!(bench(&limited).code, 3);
+    let alike = bench(&["--count-only", "--baseline", "both"]);
+    assert!(alike.code == 0 && !alike.stdout.contains("not compared"), "{}", alike.exchange());
+    let stored = place.run(["compare", "times", "counts"]);
+    assert!(stored.stdout.contains(&format!("{said}times and in counts")), "{}", stored.exchange());
+}
