@@ -163,7 +163,8 @@ impl<'a> Report<'a> {
                     &metric,
                     self.limited_value(arm, key),
                     judged,
-                    arm.absent(key),
+                    // A case that failed or was skipped has its reason in the place of its time.
+                    arm.absent(key).or_else(|| arm.absent("time.wall")),
                 ));
             }
         }

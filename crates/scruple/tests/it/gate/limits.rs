@@ -100,6 +100,10 @@ fn a_case_that_is_skipped_on_either_side_does_not_pass_in_silence() {
     assert_eq!(lost.code, 3, "{}", lost.exchange());
     assert!(lost.stdout.contains("16 B → –"), "{}", lost.exchange());
     assert!(lost.stdout.contains("no such device"), "{}", lost.exchange());
+    let limited = gate_cases(&place, [&[ANT, BEE], &[skips, BEE]], &["--limit", "zoo/ant:alloc.bytes<20B"]);
+    assert_eq!(limited.code, 3, "{}", limited.exchange());
+    let why = "‘zoo/ant @new’: alloc.bytes was not weighed: skipped: no such device";
+    assert!(limited.unwrapped().contains(why), "{}", limited.exchange());
     for new in [ANT, skips] {
         let answer = gate(skips, new);
         assert_eq!(answer.code, 0, "{}", answer.exchange());
