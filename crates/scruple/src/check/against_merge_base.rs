@@ -28,7 +28,7 @@ use crate::run_report::{limit_applies, metrics_and_limits};
 use crate::store::open_store;
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
+use crate::versions::requested_subjects::{RequestedSubjects, files_outside_builds};
 use crate::versions::two_revisions::{self, Remarks, Revisions};
 use crate::versions::{BuildStarter, SubjectTemplate};
 use scruple_core::gate::GateRules;
@@ -57,7 +57,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let wanted =
         RequestedSubjects { verb: "check", command: &args.command, bench: args.bench, names: &args.names };
     let subjects = wanted.subjects(&config)?;
-    output::warn_of_all(&files_left_behind(&recipe, &subjects, &config)?);
+    let (left_behind, shared) = files_outside_builds(&recipe, &subjects, &config)?;
+    output::warn_of_all(&left_behind);
     let limits = metrics_and_limits::parse_limits(&args.limit, &[]).ok();
     let place = versions::place_of(args.build.repo.as_deref())?;
     let revisions = revisions(args, &place)?;
@@ -66,7 +67,9 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let interrupted = interruption::flag()?;
     let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     let clean = recipe.clean;
-    let built = two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
+    let mut built =
+        two_revisions::build(&place, &revisions, recipe.clone(), &subjects, Some(limit), starter)?;
+    built.remarks.extend(shared);
     let rules = GateRules { metrics: args.gate.gate.clone(), accepted: built.accepted.clone() };
     let mut context = SummaryContext {
         labels: Some(built.labels.clone()),
@@ -85,8 +88,8 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let mut weighed = Vec::new();
     let mut brought = Vec::new();
     for pair in benches {
-        let terms = terms.clone();
-        weighed.push(suite(args, &config, pair, &built.labels, terms, interrupted.clone(), &mut brought)?);
+        let (labels, head) = (&built.labels, (terms.clone(), &remarks));
+        weighed.push(suite(args, &config, pair, labels, head, interrupted.clone(), &mut brought)?);
     }
     let (own, configured) =
         (metrics_and_limits::parse_limits(&args.limit, &brought)?, config.limits(&brought)?);
@@ -200,7 +203,7 @@ fn suite(
     config: &Config,
     pair: [Prepared; 2],
     labels: &[String; 2],
-    terms: Terms,
+    (terms, remarks): (Terms, &Remarks),
     interrupted: Arc<AtomicBool>,
     brought: &mut Vec<Metric>,
 ) -> Result<WeighedRun, Fault> {
@@ -215,7 +218,8 @@ fn suite(
         .collect();
     let work = WorkFolder::make()?;
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
-    let run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
+    let mut run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);
+    remarks.iter().for_each(|(code, text)| run.warn(code, text.clone()));
     let effort = SuiteEffort {
         processes: (6, 24),
         blocks: 40,

@@ -20,7 +20,7 @@ use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, exact, quantity};
 use scruple_core::verdict::Comparison;
 use scruple_stats::sorting::{self, SortedMap};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// A run that the gate judges.
 pub struct WeighedRun {
@@ -137,7 +137,9 @@ impl GateSummary {
             }
             facts.push(sentence::environment(&one.run));
         }
-        remarks.dedup();
+        // Each run has the remarks on the versions.
+        let mut said = HashSet::new();
+        remarks.retain(|remark| said.insert(remark.text.clone()));
         sorting::by_key(&mut rows, |row| (!row.finding.gates, row.finding.outcome));
         let findings: Vec<Finding> = rows.iter().map(|row| row.finding.clone()).collect();
         let unread = gate::without_findings(rules, &findings);

@@ -29,7 +29,7 @@ use crate::run_report::metrics_and_limits;
 use crate::store::open_store;
 use crate::versions;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
+use crate::versions::requested_subjects::{RequestedSubjects, files_outside_builds};
 use crate::versions::two_revisions;
 use crate::versions::two_revisions::Revisions;
 use crate::versions::{BuildStarter, SubjectTemplate};
@@ -123,7 +123,8 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let config = Config::find()?;
     let asked = RevisionsRequest::by(args, &config)?;
     let recipe = recipe(&args.build, config.recipe()?, &config)?;
-    output::warn_of_all(&files_left_behind(&recipe, &asked.subjects, &config)?);
+    let (left_behind, shared) = files_outside_builds(&recipe, &asked.subjects, &config)?;
+    output::warn_of_all(&left_behind);
     let clean = recipe.clean;
     let revisions = Revisions {
         reference: args.base.clone().or_else(|| args.reference.clone()).unwrap_or_default(),
@@ -136,11 +137,13 @@ pub fn compare(args: &CompareArgs) -> Result<Code, Fault> {
     let starter = BuildStarter { launcher, weighing: source.pid(), interrupted: interrupted.clone() };
     if let Some(farm) = Farm::of(&config)? {
         drop(source);
-        let chosen = two_revisions::choose(&place, &revisions, recipe, starter)?;
+        let mut chosen = two_revisions::choose(&place, &revisions, recipe, starter)?;
+        chosen.remarks.extend(shared);
         return on_farm::compare(args, &config, farm, (&place, chosen, clean), asked, &interrupted);
     }
     let limit = Some(asked.time_limit);
-    let built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
+    let mut built = two_revisions::build(&place, &revisions, recipe, &asked.subjects, limit, starter)?;
+    built.remarks.extend(shared);
     metrics_and_limits::check_limits(&asked.limits, built.prepared.iter().map(|one| &one.arm))?;
     let weighing = RevisionSettings { clean, ..asked.weighing(args, source, interrupted) };
     let (passes, result) = weighing.weigh(built.prepared, built.remarks)?;

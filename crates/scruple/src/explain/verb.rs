@@ -26,7 +26,7 @@ use crate::render::output;
 use crate::store::Store;
 use crate::store::open_store;
 use crate::versions::args::recipe;
-use crate::versions::requested_subjects::{RequestedSubjects, files_left_behind};
+use crate::versions::requested_subjects::{RequestedSubjects, files_outside_builds};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
 use scruple_core::explain::Count;
@@ -150,7 +150,9 @@ fn revisions(args: &ExplainArgs, first: &str) -> Result<Code, Fault> {
     let wanted =
         RequestedSubjects { verb: "explain HEAD~1", command: &args.command, bench: false, names: &[] };
     let subjects = wanted.subjects(&config)?;
-    output::warn_of_all(&files_left_behind(&recipe, &subjects, &config)?);
+    let (left_behind, shared) = files_outside_builds(&recipe, &subjects, &config)?;
+    output::warn_of_all(&left_behind);
+    shared.iter().for_each(|(_, text)| output::warn(text));
     let at = AtRevisions {
         place: &place,
         first,

@@ -11,7 +11,7 @@ use crate::render::output;
 use crate::store::open_store;
 use crate::versions::args::{TIME_LIMIT, recipe};
 use crate::versions::requested_subjects::{
-    RequestedSubjects, check_work_size, files_left_behind, named, yardstick,
+    RequestedSubjects, check_work_size, files_outside_builds, named, yardstick,
 };
 use crate::versions::{self, VersionSelection};
 use scruple_core::default_margins;
@@ -118,7 +118,9 @@ fn overridden(
         subjects.push(yardstick(words, &subjects, config)?);
     }
     check_work_size(&recipe, &subjects)?;
-    output::warn_of_all(&files_left_behind(&recipe, &subjects, config)?);
+    let (left_behind, shared) = files_outside_builds(&recipe, &subjects, config)?;
+    output::warn_of_all(&left_behind);
+    shared.iter().for_each(|(_, text)| output::warn(text));
     Ok(Definition {
         recipe,
         subjects,

@@ -4,6 +4,7 @@ use crate::command::parameters;
 use crate::config::{Config, ConfiguredCommand};
 use crate::fault::Fault;
 use crate::versions::tree_path::TreePath;
+use crate::versions::two_revisions::Remarks;
 use crate::versions::{Recipe, SubjectTemplate, smaller_size};
 use scruple_core::harmless_text::list_names;
 use scruple_stats::sorting::SortedMap;
@@ -104,21 +105,24 @@ fn here(config: &Config) -> Result<String, Fault> {
 const SCRIPTS: [&str; 14] =
     ["class", "cjs", "jar", "js", "lua", "mjs", "php", "pl", "py", "rb", "scm", "sh", "ts", "wasm"];
 
-/// Returns a remark for each word of a command that names a file of the working folder which is not kept with a build:
-/// commands run in a folder that has only the artefacts. A program that is named by `{here}` has a remark too: every
-/// version would run the present one, with what lies beside it.
-pub fn files_left_behind(
+/// The code of a remark on a program that is the same for all versions.
+const SHARED: &str = "shared-program";
+
+/// Returns a sentence for each word of a command that names a file of the working folder which is not kept with a
+/// build: commands run in a folder that has only the artefacts, so they may fail. Returns a remark on each program that
+/// is named by `{here}`, for the results: every version runs the present one, with what lies beside it.
+pub fn files_outside_builds(
     recipe: &Recipe,
     subjects: &[SubjectTemplate],
     config: &Config,
-) -> Result<Vec<String>, Fault> {
+) -> Result<(Vec<String>, Remarks), Fault> {
     let folder = here(config)?;
     let relative = |word: &str| word.trim_start_matches("./").trim_end_matches('/').to_owned();
     let is_kept = |word: &str| {
         let mut kept = recipe.artefacts.iter().map(TreePath::below_top);
         recipe.artefacts.is_empty() || kept.any(|kept| Path::new(&relative(word)).starts_with(kept))
     };
-    let mut remarks: Vec<String> = Vec::new();
+    let (mut left_behind, mut shared) = (Vec::new(), Remarks::new());
     for subject in subjects {
         for (at, word) in subject.words.iter().enumerate() {
             let path = Path::new(word);
@@ -127,7 +131,7 @@ pub fn files_left_behind(
             let keep = "keep it with each version by --artifact";
             if path.is_relative() && Path::new(&folder).join(word).is_file() && !is_kept(word) {
                 let data = if is_code { String::new() } else { format!("write {HERE}/{word}, or ") };
-                remarks.push(format!(
+                left_behind.push(format!(
                     "‘{}’ runs in a folder that has only the artefacts, and ‘{word}’ is not one of them: {data}{keep}",
                     subject.name
                 ));
@@ -136,15 +140,15 @@ pub fn files_left_behind(
                 is_code && path.is_file() && !below.starts_with(".venv") && !below.starts_with("node_modules")
             }) {
                 let below = below.display();
-                remarks.push(format!(
+                shared.push((SHARED, format!(
                     "every version of ‘{}’ runs the present {HERE}/{below}, and what that loads from beside it: to weigh \
                      changes of these, {keep}, and write {below}",
                     subject.name
-                ));
+                )));
             }
         }
     }
-    Ok(remarks)
+    Ok((left_behind, shared))
 }
 
 /// Replaces `{here}` by the folder in all shell commands of a recipe, and in its variables.

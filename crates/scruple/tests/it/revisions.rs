@@ -204,7 +204,7 @@ fn a_script_that_is_the_same_for_all_versions_is_named() {
     let answer = of("{here}/tool.sh");
     assert_eq!(answer.code, 0, "{}", answer.exchange());
     let remark = "runs the present {here}/tool.sh, and what that loads from beside it";
-    assert!(answer.stderr.contains(remark), "{}", answer.exchange());
+    assert!(answer.unwrapped().contains(remark), "{}", answer.exchange());
     let answer = of("tool.sh");
     assert!(answer.stderr.contains("is not one of them: keep it with each version"), "{}", answer.exchange());
 }

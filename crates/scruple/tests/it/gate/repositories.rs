@@ -1,6 +1,7 @@
 //! Which two versions of a repository `scruple check` weighs, and what it says of the others.
 
 use super::gate;
+use crate::fake::fake;
 use crate::programs::{has_valgrind, python};
 use crate::repository::{BUILD, Repository};
 use crate::support::{Place, at};
@@ -173,4 +174,25 @@ fn where_a_regression_comes_from_is_not_looked_for_beyond_the_budget() {
         assert_eq!(answer.unwrapped().contains(advice), code == 3, "{}", answer.exchange());
         assert!(!answer.stderr.contains("-i measures"), "there is no such option: {}", answer.exchange());
     }
+}
+
+#[test]
+fn what_is_known_of_the_versions_is_said_in_the_results_of_suites_as_well() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    repository.commit_allocations([1000, 2000]);
+    repository.write("new.c", "");
+    let words = "check --repo repo --no-store --base HEAD~1 --build true --artifact app.c --gate alloc.bytes --budget 1ms";
+    let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    words.extend(["--export", "gate.md", "--bench", "--"].map(str::to_owned));
+    words.extend(fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]));
+    let script = words.iter_mut().find(|word| word.ends_with("fake_bench.py")).expect("a script");
+    *script = "{here}/fake_bench.py".to_owned();
+    let answer = place.run(words);
+    assert_eq!((answer.code, answer.stderr.as_str()), (0, ""), "{}", answer.exchange());
+    for text in ["runs the present {here}/fake_bench.py, and what", "new.c"] {
+        assert_eq!(answer.unwrapped().matches(text).count(), 1, "{text}: {}", answer.exchange());
+    }
+    let comment = std::fs::read_to_string(place.file("gate.md")).expect("a comment");
+    assert!(comment.contains("runs the present") && comment.contains("new.c"), "{comment}");
 }
