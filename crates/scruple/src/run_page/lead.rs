@@ -66,6 +66,9 @@ fn alone(report: &Report<'_>) -> Vec<Span> {
             count(arms.len(), report)
         ))];
     };
+    if let Some(of_load) = super::load::without_course(report, arm) {
+        return vec![of_load];
+    }
     let key = report.shown.iter().find(|key| arm.sample(key).is_some());
     let Some((key, sample)) = key.and_then(|key| Some((key, arm.sample(key)?))) else {
         return vec![Span::plain(format!("Nothing could be read of ‘{}’", harmless_name(&arm.name)))];

@@ -9,6 +9,7 @@ use crate::render::page::{
 };
 use crate::run_report::Report;
 use scruple_core::judge::Judged;
+use scruple_core::run::RunState;
 use scruple_core::subject::{Arm, LoadCourse, LoadSlice, Parameter, Role};
 use scruple_core::unit::{Unit, grouped, quantity};
 use scruple_core::verdict::Verdict;
@@ -50,6 +51,9 @@ pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
     }
     let server = harmless_name(&arm.name);
     let (windows, void) = course.windows;
+    if windows == 0 {
+        return Some(vec![Span::new(format!("‘{server}’ was not measured"), Tone::Open)]);
+    }
     if windows == void {
         return Some(vec![Span::new(
             format!("Can’t tell how fast ‘{server}’ answers: the generator itself was late in every window"),
@@ -69,7 +73,22 @@ pub fn lead(report: &Report<'_>) -> Option<Vec<Span>> {
             format!("; {} of {} requests failed", grouped(course.failed as f64), grouped(course.due as f64));
         spans.push(Span::new(failed, Tone::Worse));
     }
+    if report.run.state == RunState::Interrupted {
+        spans.push(Span::plain(" (until the load was interrupted)".to_owned()));
+    }
     Some(spans)
+}
+
+/// Writes what the windows of a server tell, if its load ended before its course was stored.
+pub fn without_course(report: &Report<'_>, arm: &Arm) -> Option<Span> {
+    let rate = report.estimate(arm, "load.rate").filter(|_| report.of_requests())?.value;
+    let half = report.estimate(arm, "load.p50").map_or(String::new(), |half| {
+        format!(", with a median response time of {}", quantity(half.value, &Unit::Nanoseconds))
+    });
+    let answered =
+        if rate > 0.0 { format!("{} requests/s{half}", grouped(rate)) } else { "nothing".to_owned() };
+    let name = harmless_name(&arm.name);
+    Some(Span::plain(format!("‘{name}’ answered {answered}, until the load was interrupted")))
 }
 
 /// Returns the sentence that the response times of several servers are unknown because the generator was late, if that
@@ -371,4 +390,37 @@ fn by_rate(servers: &[(usize, &Arm, &LoadCourse)]) -> Option<Chart> {
             small: false,
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lead;
+    use crate::run_report::Report;
+    use scruple_core::metric::{Pass, metric};
+    use scruple_core::run::{RunState, Terms};
+    use scruple_core::sample::Reading;
+    use scruple_core::subject::{Arm, Role, Subject};
+
+    /// The first line of the page of a killed load with these readings of its only window.
+    fn lead_of(readings: &[(&str, f64)]) -> String {
+        let subject =
+            Subject::Request { url: "u".to_owned(), server: Vec::new(), rate: None, connections: 1 };
+        let mut arm = Arm::new("app".to_owned(), subject, Role::Subject);
+        for (key, value) in readings {
+            let reading = Reading::of(metric(key).expect("a metric"), *value, "a test");
+            crate::store::add_readings(&mut arm, [reading], Pass::Timing, 0);
+        }
+        let mut run = crate::new_run::empty_run(Some(1), None, Terms::default(), &[]);
+        (run.arms, run.state) = (vec![arm], RunState::Interrupted);
+        lead::of(&Report::of(&run, &[], &[])).into_iter().map(|span| span.text).collect()
+    }
+
+    #[test]
+    fn of_a_killed_load_the_page_says_what_was_answered_until_then() {
+        assert_eq!(lead_of(&[("load.rate", 0.0)]), "‘app’ answered nothing, until the load was interrupted.");
+        assert_eq!(
+            lead_of(&[("load.rate", 97.0), ("load.p50", 5e5)]),
+            "‘app’ answered 97 requests/s, with a median response time of 500 µs, until the load was interrupted."
+        );
+    }
 }

@@ -108,7 +108,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     let count = sorting::distinct(run.arms_of(Role::Subject).map(subject)).len();
     let what = match () {
         () if report.of_cases() => "case",
-        () if load::is_one(report) => "server",
+        () if report.of_requests() => "server",
         () => "command",
     };
     let arms = run.arms_of(Role::Subject).count();
@@ -117,7 +117,7 @@ fn kind(report: &Report<'_>) -> Vec<String> {
     let about = match (&run.provenance.tool, report.side_by_side) {
         (Some(tool), _) => format!("{things}, imported from {}", harmless_name(tool)),
         (None, false) => "Comparison of two runs".to_owned(),
-        (None, true) if load::is_one(report) => format!("Load of {things}"),
+        (None, true) if report.of_requests() => format!("Load of {things}"),
         (None, true) if !report.judged.is_empty() => {
             format!("Comparison of {things}{versions}")
         }

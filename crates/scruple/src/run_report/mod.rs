@@ -196,6 +196,11 @@ impl<'a> Report<'a> {
         self.shown.iter().any(|shown| shown == key)
     }
 
+    /// Whether the arms are servers under load.
+    pub fn of_requests(&self) -> bool {
+        matches!(self.run.arms.first().map(|arm| &arm.subject), Some(Subject::Request { .. }))
+    }
+
     /// Whether the arms are cases of bench programs.
     pub fn of_cases(&self) -> bool {
         is_of_cases(self.run)
@@ -269,11 +274,6 @@ pub fn limit_applies(limit: &Limit, arm: &Arm) -> bool {
         return false;
     }
     limit.applies_to(&arm.name) || limit.applies_to(gate::without_version(arm))
-}
-
-/// Whether the arms are servers under load.
-fn is_of_requests(run: &Run) -> bool {
-    matches!(run.arms.first().map(|arm| &arm.subject), Some(Subject::Request { .. }))
 }
 
 fn is_of_cases(run: &Run) -> bool {

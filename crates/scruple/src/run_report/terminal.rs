@@ -1,6 +1,6 @@
 //! The report for a terminal: a section for each metric, a row for each arm, verdicts, remarks.
 
-use super::{Report, few_readings, is_of_requests, ranking, sentence, unlike_medians};
+use super::{Report, few_readings, ranking, sentence, unlike_medians};
 use crate::address::StoreAddress;
 use crate::inspect::report::memory;
 use crate::render::align::{fit, fit_names, left_out_line, remark, right, wrap};
@@ -178,7 +178,7 @@ pub(crate) fn header(report: &Report<'_>) -> String {
         true => sorting::distinct(report.run.arms_of(Role::Subject).map(without_version)).len(),
         false => report.run.arms_of(Role::Subject).count(),
     };
-    let requests = is_of_requests(report.run);
+    let requests = report.of_requests();
     let (what, clock) = if requests { ("server", "load.rate") } else { ("command", "time.wall") };
     let blocks = report
         .run
