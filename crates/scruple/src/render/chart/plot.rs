@@ -85,12 +85,12 @@ impl PlotFrame<'_> {
             up = range(up, zero);
         }
         let exact = areas || steps;
-        // The space at the left is for the labels of the vertical axis. Those of steps are at the right.
-        let left = if plot.small { 0.2 } else { 0.13 };
+        // The space at one side is for the labels of the vertical axis: those of steps, which rise to the right, are there.
+        let side = if plot.small { 0.2 } else { 0.13 };
         let room = match &plot.x.scale {
-            _ if steps => (0.0, 0.0),
-            AxisScale::Nines => (left, 0.0),
-            _ => (left, 0.02),
+            _ if steps => (0.0, side),
+            AxisScale::Nines => (side, 0.0),
+            _ => (side, 0.02),
         };
         let x = Ruler::new(&plot.x, across, room);
         let signs = signs(&x, &plot.x.places);

@@ -21,7 +21,7 @@ pub(crate) struct Ruler<'a> {
 }
 
 /// A round value that is labelled beside an axis.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     /// The position of the tick, from 0 to 1.
     pub place: f64,
@@ -113,15 +113,20 @@ impl<'a> Ruler<'a> {
 
     /// Returns the round values, or the names of places, whose labels fit side by side: all of them into the first number
     /// of pixels, and those that narrow screens show into the second.
-    pub(crate) fn ticks_beside(&self, widths: (f64, f64)) -> Vec<Tick> {
-        let (wide, narrow) = widths;
+    pub(crate) fn ticks_beside(&self, (wide, narrow): (f64, f64)) -> Vec<Tick> {
+        let places = self.candidates();
+        if places.is_empty() {
+            return on_screens(
+                self.ticks(),
+                [wide, narrow].map(|width| {
+                    move |one: &Tick, next: &Tick| one.is_apart_from(std::slice::from_ref(next), width)
+                }),
+            );
+        }
         let (mut ticks, mut rest): (Vec<Tick>, Vec<Tick>) = (Vec::new(), Vec::new());
-        let all = self.candidates();
-        // Of round values, narrow screens show all, or those that were chosen for them.
-        let shows_all = (1..all.len()).all(|place| all[place].is_apart_from(&all[..place], narrow));
-        for tick in all {
-            match (shows_all || !tick.minor) && tick.is_apart_from(&ticks, narrow) {
-                true => ticks.push(Tick { minor: false, ..tick }),
+        for tick in places {
+            match tick.is_apart_from(&ticks, narrow) {
+                true => ticks.push(tick),
                 false => rest.push(Tick { minor: true, ..tick }),
             }
         }
@@ -134,29 +139,15 @@ impl<'a> Ruler<'a> {
         ticks
     }
 
-    /// Returns the round values whose labels fit above each other into this many pixels. Labels that narrow screens show
-    /// have priority.
+    /// Returns the round values whose labels fit above each other into this many pixels.
     pub(crate) fn ticks_above_each_other(&self, height: f64) -> Vec<Tick> {
-        let (minor, major): (Vec<Tick>, Vec<Tick>) = self.ticks().into_iter().partition(|tick| tick.minor);
-        let mut ticks: Vec<Tick> = Vec::new();
-        for tick in major.into_iter().chain(minor) {
-            if ticks.iter().all(|other| (other.place - tick.place).abs() * height >= LABEL_HEIGHT) {
-                ticks.push(tick);
-            }
-        }
-        sorting::by(&mut ticks, |one, other| one.place.total_cmp(&other.place));
-        ticks
+        fitting(self.ticks(), |one, next| (next.place - one.place).abs() * height >= LABEL_HEIGHT)
     }
 
-    /// Returns the ticks in the order of their priority: zero and what narrow screens show before others. Of places, those
-    /// with events have priority, then the ends, then others.
+    /// Returns the names of places in the order of their priority: those with events, then the ends, then others.
     fn candidates(&self) -> Vec<Tick> {
         let places = &self.axis.places;
-        let Some(last) = places.len().checked_sub(1) else {
-            let mut ticks = self.ticks();
-            sorting::by_key(&mut ticks, |tick| (tick.minor, tick.text != "0"));
-            return ticks;
-        };
+        let Some(last) = places.len().checked_sub(1) else { return Vec::new() };
         let marked = (0..=last).filter(|index| places[*index].event.is_some());
         // After the ends comes the middle of the range, then the middles of its halves, and so on.
         let others = (1..=4).flat_map(|level| (1..1 << level).map(move |part| part * last / (1 << level)));
@@ -250,6 +241,35 @@ impl<'a> Ruler<'a> {
         let all = (0..=most).map(|nines| self.tick(value(nines), text(nines), false));
         all.filter(|tick| tick.place <= 1.0 + 1e-9).collect()
     }
+}
+
+/// Returns the round values whose labels are apart on a wide screen; those of them that are not on a narrow one are minor.
+fn on_screens<F: Fn(&Tick, &Tick) -> bool>(ticks: Vec<Tick>, [wide, narrow]: [F; 2]) -> Vec<Tick> {
+    let mut ticks = fitting(ticks, wide);
+    let both: Vec<String> = fitting(ticks.clone(), narrow).into_iter().map(|tick| tick.text).collect();
+    ticks.iter_mut().for_each(|tick| tick.minor = !both.contains(&tick.text));
+    ticks
+}
+
+/// Returns as many of these round values as have labels apart: all of them, or those that are not minor, or every second
+/// of these, and so on. A reader takes labels to be at even steps, so none is left out alone.
+fn fitting(mut ticks: Vec<Tick>, apart: impl Fn(&Tick, &Tick) -> bool) -> Vec<Tick> {
+    let fit = |ticks: &[Tick]| {
+        let mut each = ticks.iter().enumerate();
+        each.all(|(at, next)| ticks[..at].iter().all(|one| apart(one, next)))
+    };
+    if !fit(&ticks) {
+        ticks.retain(|tick| !tick.minor);
+    }
+    while !fit(&ticks) {
+        let zero = ticks.iter().position(|tick| tick.text == "0").unwrap_or(0);
+        let mut place = zero;
+        ticks.retain(|_| {
+            place += 1;
+            place % 2 == 1
+        });
+    }
+    ticks
 }
 
 /// Returns an upper bound of the width of a text of 12 pixels height with a gap beside it, in pixels.
@@ -368,6 +388,31 @@ mod tests {
                     assert!(narrow.len() > 1, "{axis:?} {low} {high}: {all:?}");
                     assert!(!narrow.windows(2).any(|pair| touch(pair[0], pair[1], widths.1)), "{all:?}");
                     assert!(!all.windows(2).any(|pair| touch(&pair[0], &pair[1], widths.0)), "{all:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn labels_are_at_even_steps_of_the_value() {
+        let widths = (400.0, 290.0);
+        for (low, span) in (0..500).flat_map(|step| {
+            [(33.0, 0.1), (0.2, 0.05), (812.0, 3.0)].map(|(low, per)| (low, per * f64::from(step + 1)))
+        }) {
+            for scale in [AxisScale::Linear, AxisScale::Log, AxisScale::Ratio] {
+                let axis = axis(scale);
+                let high = (low + span).min(low * 2.4);
+                let ruler = Ruler::new(&axis, (low, high), (0.13, 0.02));
+                let all = ruler.ticks_beside(widths);
+                let above = ruler.ticks_above_each_other(70.0);
+                let narrow = all.iter().filter(|tick| !tick.minor).cloned().collect();
+                for ticks in [all, above, narrow] {
+                    let steps: Vec<f64> = ticks
+                        .windows(2)
+                        .map(|pair| ruler.value(pair[1].place) - ruler.value(pair[0].place))
+                        .collect();
+                    let even = steps.iter().all(|step| (step / steps[0] - 1.0).abs() < 1e-6);
+                    assert!(even, "{axis:?} {low} {high}: {ticks:?}");
                 }
             }
         }
