@@ -60,8 +60,8 @@ fn a_share_of_time_that_several_processes_may_have_waited_for_a_core() {
     assert_eq!(
         remarks(arm(1.0, 1), several(4e6, 1e6)),
         [
-            "waiting: the machine is busy: ‘new’ may have spent up to 78 % of its wall time waiting for a core, so trust \
-             cpu time more"
+            "waiting: ‘new’ may have waited for a core: while it ran, threads on this machine did for up to 78 % of the \
+             time, its own included (the kernel does not keep which), so trust cpu time more"
         ]
     );
     // Little pressure, and pressure that the program may cause itself, say nothing about other programs.

@@ -78,7 +78,10 @@ impl CommandPasses {
             let share = scruple_core::unit::share(share);
             self.run.warn(
                 "waiting",
-                format!("the machine is busy: ‘{name}’ may have spent up to {share} of its wall time waiting for a core, so trust cpu time more"),
+                format!(
+                    "‘{name}’ may have waited for a core: while it ran, threads on this machine did for up to {share} of the \
+                     time, its own included (the kernel does not keep which), so trust cpu time more"
+                ),
             );
         }
     }
