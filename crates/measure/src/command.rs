@@ -389,10 +389,11 @@ fn timing(outcome: &LaunchResult) -> Vec<Reading> {
 
 /// The longest time that any thread of the program can have waited for a core. The kernel's figure is an average over
 /// the cores in use; in the worst case the whole wait was on one thread's core, so it is multiplied by the number of
-/// cores.
+/// cores of the machine, of which this process may have only some.
 fn contended(outcome: &LaunchResult) -> Reading {
     let metric = declared("time.contended");
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    // SAFETY: plain call without arguments that matter.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u64;
     match outcome.pressure {
         Some(pressure) => {
             let most = pressure.saturating_mul(cores).min(outcome.wall);
@@ -425,4 +426,29 @@ fn memory(outcome: &LaunchResult) -> Vec<Reading> {
         ),
     };
     vec![peak, Reading::of(declared("memory.faults"), outcome.faults.0 as f64, "kernel accounting")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_may_have_waited_at_one_core_of_all_wherever_the_program_may_run() {
+        let most = || {
+            let ended = LaunchResult::ended(Ending::Exited(0));
+            contended(&LaunchResult { pressure: Some(10), wall: u64::MAX, ..ended }).value
+        };
+        let before = most();
+        let confined = std::thread::spawn(move || {
+            // SAFETY: the set is as long as it is said to be, and only this thread is confined.
+            unsafe {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(usize::try_from(libc::sched_getcpu()).expect("a core"), &mut one);
+                assert_eq!(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one), 0);
+            }
+            assert_eq!(std::thread::available_parallelism().map(usize::from).ok(), Some(1));
+            most()
+        });
+        assert_eq!(confined.join().expect("a thread"), before);
+    }
 }
