@@ -18,6 +18,8 @@ use scruple_stats::sorting;
 pub(crate) struct ThreadResult {
     pub(crate) recorder: Recorder,
     pub(crate) ended: Ended,
+    /// When that was, in nanoseconds on the monotonic clock.
+    pub(crate) ended_at: u64,
     pub(crate) cost: GeneratorCost,
     pub(crate) connections: ConnectionOutcomes,
     pub(crate) priority_refused: bool,
@@ -43,7 +45,12 @@ pub(crate) fn merge(
     let ended = if aborted.is_some() { Ended::Aborted } else { ended };
     let used_up = threads.iter().any(|thread| thread.used_up);
     let often_late = often_late(plan, &recorders);
-    let mut parts = parts(plan, &recorders, started.0, ended == Ended::Planned && !used_up, often_late);
+    let whole = ended == Ended::Planned && !used_up;
+    // A closed loop sends nothing while its server does not answer, so its last request is not its end.
+    let stopped = plan.rate().is_none() && matches!(ended, Ended::Interrupted | Ended::Aborted);
+    let until = threads.iter().map(|thread| thread.ended_at as i64 - started.0 as i64).max();
+    let until = until.filter(|_| stopped);
+    let mut parts = parts(plan, &recorders, started.0, (whole, until), often_late);
     if plan.rate().is_none() {
         include_late_answers(plan, &mut parts, last_done(&recorders) as i64 - started.0 as i64);
     }
@@ -127,8 +134,14 @@ fn often_late(plan: &Plan, recorders: &[&Recorder]) -> bool {
 }
 
 /// The parts in order of time. Their limits are those of the plan; but if only the number of requests ends the run, a
-/// part is the time in which its share of them was sent.
-fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_late: bool) -> Vec<RunPart> {
+/// part is the time in which its share of them was sent. `until` is when a closed loop was stopped, after `start`.
+fn parts(
+    plan: &Plan,
+    recorders: &[&Recorder],
+    start: u64,
+    (whole, until): (bool, Option<i64>),
+    often_late: bool,
+) -> Vec<RunPart> {
     // Users may have sent everything before the end.
     let by_clock = plan.rate().is_some() && plan.scenario.is_none() || plan.max_requests.is_none();
     let indices = 0..=plan.parts as usize;
@@ -141,15 +154,19 @@ fn parts(plan: &Plan, recorders: &[&Recorder], start: u64, whole: bool, often_la
         (parts[0].from, parts[0].to) = (-(plan.warm_up_before() as i64), 0);
     }
     // A run that ended early has only the parts that it reached.
+    let until = until.filter(|_| by_clock);
+    let reached = |part: &RunPart| part.counts.due > 0 || until.is_some_and(|until| part.from < until);
     let used = match by_clock && whole {
         true => parts.len(),
-        false => parts.iter().rposition(|part| part.counts.due > 0).map_or(0, |last| last + 1),
+        false => parts.iter().rposition(reached).map_or(0, |last| last + 1),
     };
     parts.truncate(used);
     if parts.first().is_some_and(|part| part.counts.due == 0) {
         parts.remove(0);
     }
-    if !by_clock || !whole {
+    if let Some((last, until)) = parts.last_mut().zip(until) {
+        last.to = last.to.min(until).max(last.from + 1);
+    } else if !by_clock || !whole {
         close_gaps(&mut parts, by_clock, recorders, start);
     }
     parts

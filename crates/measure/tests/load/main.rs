@@ -498,3 +498,22 @@ fn an_interruption_ends_it_with_the_figures_so_far() {
     assert_eq!(result.ended, Ended::Interrupted);
     assert!(result.counts.answered > 0 && result.counts.failures.total() == 0);
 }
+
+#[test]
+fn an_interrupted_closed_loop_lasted_until_then_though_its_server_hung() {
+    let address = servers::serve(|mut stream| {
+        let _ = servers::request(&mut stream) && stream.write_all(HELLO).is_ok();
+        while servers::request(&mut stream) {}
+    });
+    let interrupted = AtomicBool::new(false);
+    let mut at = 0.0;
+    let plan = Plan { max_requests: None, ..small() };
+    let result = run(&target(address), &plan, &interrupted, &mut |progress| {
+        if progress.answered == 4 && progress.elapsed > 0.3 && !interrupted.swap(true, Ordering::Relaxed) {
+            at = progress.elapsed;
+        }
+    })
+    .expect("a part of a run");
+    assert_eq!((result.ended, result.counts.answered), (Ended::Interrupted, 4));
+    assert!(result.rate() <= 4.0 / at, "{} in {at} s", result.rate());
+}

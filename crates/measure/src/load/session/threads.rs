@@ -155,6 +155,7 @@ fn one_thread(
     ThreadMessage::Done(Box::new(ThreadResult {
         recorder: generator.take_recorder(),
         ended,
+        ended_at: began + elapsed,
         cost,
         connections: generator.outcomes(),
         priority_refused,
