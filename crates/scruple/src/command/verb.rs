@@ -133,10 +133,12 @@ fn take_set_up(
         run.warn("shell", text);
     }
     // A limit for all arms, or for one of this name, would be expected to hold here.
-    let mut left_out = config.each_limit(&[]).flatten();
-    if !args.commands.is_empty()
-        && let Some(limit) = left_out.find(|limit| prepared.iter().any(|one| limit_applies(limit, &one.arm)))
-    {
+    let several = prepared.iter().filter(|one| one.arm.role == Role::Subject).count() > 1;
+    let concerns = |limit: &Limit| {
+        (several || !limit.bound.is_relative()) && prepared.iter().any(|one| limit_applies(limit, &one.arm))
+    };
+    let mut left_out = config.each_limit(&[]).flatten().filter(|_| !args.commands.is_empty());
+    if let Some(limit) = left_out.find(concerns) {
         let text = "the limits of scruple.toml are for its own commands and are not checked here";
         run.warn("limits", format!("{text}; this option sets one: --limit '{}'", limit.text));
     }

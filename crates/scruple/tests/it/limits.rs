@@ -267,7 +267,10 @@ fn limits_of_scruple_toml_for_a_command_of_the_command_line_are_said_not_to_be_c
     ! the limits of scruple.toml are for its own commands and are not checked here; this option sets
       one: --limit 'o*:malloc.bytes<=5 kB'
     ");
-    table("\"new.malloc.bytes\" = { max = \"5 kB\" }\n");
-    let answer = played();
-    assert!(answer.code == 0 && !answer.stdout.contains("limits"), "{}", answer.exchange());
+    // Another command, and a change where nothing is compared.
+    for other in ["\"new.malloc.bytes\" = { max = \"5 kB\" }\n", "\"*.malloc.bytes\" = { max = \"+3%\" }\n"] {
+        table(other);
+        let answer = played();
+        assert!(answer.code == 0 && !answer.stdout.contains("limits"), "{}", answer.exchange());
+    }
 }
