@@ -8,6 +8,7 @@ mod cost;
 mod encrypted;
 mod free_port;
 mod http2;
+mod interruptions;
 mod servers;
 mod sessions;
 mod stalls;
@@ -472,48 +473,4 @@ fn ten_thousand_connections() {
     let result = load(&Target::unix(&path), &plan).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.total()), (u64::from(connections) * 2, 0));
     assert_eq!(result.connect.count(), u64::from(connections));
-}
-
-#[test]
-fn an_interruption_ends_it_with_the_figures_so_far() {
-    let address = servers::answers(HELLO);
-    let interrupted = AtomicBool::new(false);
-    let mut seen = 0;
-    let plan = Plan {
-        pace: Pace::Open { rate: 500.0, arrivals: Arrivals::Constant },
-        duration: Duration::from_secs(60),
-        max_requests: None,
-        ..small()
-    };
-    let began = Instant::now();
-    let result = run(&target(address), &plan, &interrupted, &mut |progress| {
-        seen += 1;
-        if seen == 3 {
-            assert!(progress.answered > 0);
-            interrupted.store(true, Ordering::Relaxed);
-        }
-    })
-    .expect("a part of a run");
-    assert!(began.elapsed() < Duration::from_secs(20));
-    assert_eq!(result.ended, Ended::Interrupted);
-    assert!(result.counts.answered > 0 && result.counts.failures.total() == 0);
-}
-
-#[test]
-fn an_interrupted_closed_loop_lasted_until_then_though_its_server_hung() {
-    let address = servers::serve(|mut stream| {
-        let _ = servers::request(&mut stream) && stream.write_all(HELLO).is_ok();
-        while servers::request(&mut stream) {}
-    });
-    let interrupted = AtomicBool::new(false);
-    let mut at = 0.0;
-    let plan = Plan { max_requests: None, ..small() };
-    let result = run(&target(address), &plan, &interrupted, &mut |progress| {
-        if progress.answered == 4 && progress.elapsed > 0.3 && !interrupted.swap(true, Ordering::Relaxed) {
-            at = progress.elapsed;
-        }
-    })
-    .expect("a part of a run");
-    assert_eq!((result.ended, result.counts.answered), (Ended::Interrupted, 4));
-    assert!(result.rate() <= 4.0 / at, "{} in {at} s", result.rate());
 }

@@ -397,7 +397,7 @@ mod tests {
     use super::super::lead;
     use crate::run_report::Report;
     use scruple_core::metric::{Pass, metric};
-    use scruple_core::run::{RunState, Terms};
+    use scruple_core::run::{Run, RunState};
     use scruple_core::sample::Reading;
     use scruple_core::subject::{Arm, Role, Subject};
 
@@ -410,8 +410,7 @@ mod tests {
             let reading = Reading::of(metric(key).expect("a metric"), *value, "a test");
             crate::store::add_readings(&mut arm, [reading], Pass::Timing, 0);
         }
-        let mut run = crate::new_run::empty_run(Some(1), None, Terms::default(), &[]);
-        (run.arms, run.state) = (vec![arm], RunState::Interrupted);
+        let run = Run { state: RunState::Interrupted, ..Run::of(vec![arm]) };
         lead::of(&Report::of(&run, &[], &[])).into_iter().map(|span| span.text).collect()
     }
 
