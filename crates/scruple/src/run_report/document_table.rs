@@ -5,7 +5,7 @@ use crate::render::markup::{Markup, code, in_markup, prose};
 use crate::render::metric_words::{effect_text, title, verdict_words};
 use scruple_core::judge::headline;
 use scruple_core::metric::Quality;
-use scruple_core::subject::{Arm, Role};
+use scruple_core::subject::Arm;
 use scruple_core::unit::{exact, quantity};
 
 /// Writes the shown metrics as a table with a row for each arm, and the verdicts below it.
@@ -13,7 +13,10 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let mut head = vec!["Command".to_owned()];
     head.extend(report.shown.iter().map(|key| prose(&title(key), markup)));
     head.push("Compared".to_owned());
-    let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
+    let mut rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
+    if report.judged.is_empty() {
+        [&mut head].into_iter().chain(&mut rows).for_each(|cells| _ = cells.pop());
+    }
     let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
     out += &table(&head, &rows, markup);
     let mut sentences = sentence::verdicts(report);
@@ -48,7 +51,6 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
         };
         cells.push(format!("{}{value}", prose(sample.worth().mark(), markup)));
     }
-    let reference = report.run.reference().map(|arm| &arm.name);
     cells.push(match headline(&report.judged, &report.shown, &arm.name) {
         Some(judged) => format!(
             "{} {} ({})",
@@ -56,7 +58,7 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
             verdict_words(&judged.metric, &judged.comparison),
             title(&judged.metric)
         ),
-        None if Some(&arm.name) == reference && arm.role == Role::Subject => "reference".to_owned(),
+        None if report.is_reference(arm) => "reference".to_owned(),
         None => String::new(),
     });
     cells

@@ -213,6 +213,11 @@ impl<'a> Report<'a> {
         Some(judge::estimate_of(arm, key, &counted(self.run, arm, key)?, level))
     }
 
+    /// Whether another arm of this run was compared with this one. That of a stored run may have the same name.
+    pub fn is_reference(&self, arm: &Arm) -> bool {
+        self.judged.iter().any(|one| one.reference == arm.name && one.arm != arm.name)
+    }
+
     /// Returns the comparison of an arm with the reference in one metric.
     pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
         self.by_arm.get(arm)?.iter().map(|at| &self.judged[*at]).find(|judged| judged.metric == key)

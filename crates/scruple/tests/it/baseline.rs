@@ -92,3 +92,29 @@ fn cases_of_which_a_baseline_has_other_metrics_are_said_not_to_be_compared() {
     let stored = place.run(["compare", "times", "counts"]);
     assert!(stored.stdout.contains(&format!("{said}times and in counts")), "{}", stored.exchange());
 }
+
+#[test]
+fn no_case_is_called_the_reference_where_that_is_in_the_baseline() {
+    let place = Place::new();
+    let ant = r#"{"name":"zoo/ant","cost":5,"bytes":16}"#;
+    let bee = |does: &str| format!(r#"{{"name":"zoo/bee","cost":5,"bytes":16{does}}}"#);
+    let skips = bee(r#","does":"skip""#);
+    let bench = |options: &[&str], bee: &str| {
+        let effort = ["--processes", "3", "--blocks", "12"];
+        let answer = place.run(bench_words(&place, &[&effort, options].concat(), &[ant, bee]));
+        assert_eq!(answer.code, 0, "{}", answer.exchange());
+        answer.stdout
+    };
+    bench(&["--label", "skips"], &skips);
+    bench(&["--label", "both"], &bee(""));
+    bench(&["--time-only", "--label", "times"], &bee(""));
+    let times = bench(&["--baseline", "times", "--metrics", "alloc.bytes", "--export", "times.md"], &bee(""));
+    assert!(!times.contains(" reference\n") && !place.read("times.md").contains("| reference"), "{times}");
+    // Of two stored runs, the earlier one is the reference, but not of a case that it has skipped.
+    let answer = place.run(["compare", "skips", "both"]);
+    let row = |name: &str| {
+        answer.stdout.lines().find(|line| line.contains(name)).unwrap_or_default().trim_end().to_owned()
+    };
+    assert!(row("ant @skips").ends_with("reference"), "{}", answer.exchange());
+    assert!(row("bee @both").ends_with("no counterpart"), "{}", answer.exchange());
+}

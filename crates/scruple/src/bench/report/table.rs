@@ -246,8 +246,7 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
         columns.push((title(key), rows.iter().map(|row| counter(report, row.arm, key)).collect()));
     }
     columns.push(("throughput".to_owned(), rows.iter().map(throughput).collect()));
-    let reference = report.run.reference().map(|arm| arm.name.as_str());
-    let versus = rows.iter().map(|row| versus(report, row.arm, reference)).collect();
+    let versus = rows.iter().map(|row| versus(report, row.arm)).collect();
     columns.push(("vs reference".to_owned(), versus));
     columns.retain(|(_, cells)| cells.iter().any(|cell| !cell.is_empty()));
     for (head, cells) in &mut columns {
@@ -362,19 +361,20 @@ fn throughput(row: &CaseRow<'_>) -> String {
     String::new()
 }
 
-fn versus(report: &Report<'_>, arm: &Arm, reference: Option<&str>) -> String {
+fn versus(report: &Report<'_>, arm: &Arm) -> String {
     let Some(judged) = headline(&report.judged, &report.shown, &arm.name) else {
-        let is_reference = Some(arm.name.as_str()) == reference;
-        return match report.judged.is_empty() {
-            false if arm.version.is_some() && is_alone(report, arm) => format!("{DIM}no counterpart{DIM:#}"),
-            false if is_reference || arm.version.is_some() => format!("{DIM}reference{DIM:#}"),
-            // The references are those of another run.
-            false
-                if report.environments.is_some() && !report.judged.iter().any(|one| one.arm == arm.name) =>
-            {
-                format!("{DIM}no counterpart{DIM:#}")
+        let base = report.run.arms.first().and_then(|arm| arm.version.as_ref());
+        let of_base = arm.version.is_some() && arm.version.as_ref() == base;
+        // The references may be those of another run.
+        let has_counterpart = arm.version.is_none() && report.environments.is_none()
+            || report.judged.iter().any(|one| one.arm == arm.name);
+        return match () {
+            () if report.judged.is_empty() => String::new(),
+            () if report.is_reference(arm) || of_base && !is_alone(report, arm) => {
+                format!("{DIM}reference{DIM:#}")
             }
-            _ => String::new(),
+            () if has_counterpart => String::new(),
+            () => format!("{DIM}no counterpart{DIM:#}"),
         };
     };
     let comparison = &judged.comparison;
