@@ -22,7 +22,9 @@ pub use allocator::is_entry_of_allocator;
 pub use by_function::{ComparedProgram, DifferencePart, Explanation, FunctionDifference, PartKind, explain};
 pub use context_differences::{ContextDifference, differences};
 pub use matching::{Key, Matched};
-pub use names::{NameBracket, NestedLetter, group, is_allocator, is_library, nested, normal};
+pub use names::{
+    NameBracket, NestedLetter, group, is_allocator, is_library, nested, normal, restore_names_of_packages,
+};
 pub use noise::{CANCELLED, mean_with_spread};
 pub use recursion::below_themselves;
 

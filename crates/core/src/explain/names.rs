@@ -97,6 +97,30 @@ fn without_suffix(name: &str) -> Option<String> {
     (BARE.contains(&last) && !is_of_package).then(|| rest.to_owned())
 }
 
+/// Gives functions back the names that [`normal`] took for those of parts: `cold` in Go's package `main` is no part of a
+/// function `main`. Two of three signs must say so, because no profile has all functions of a program: the file has code
+/// of Go, it has other functions of that package, or it has no function of which this may be a part.
+pub fn restore_names_of_packages(functions: &mut [Function]) {
+    let stem = |function: &Function| {
+        let (stem, last) = function.shown.rsplit_once('.')?;
+        (BARE.contains(&last) && function.name != function.shown).then(|| format!("{stem}."))
+    };
+    let is_of_package = |function: &Function| {
+        let Some(package) = stem(function) else { return false };
+        let has = |is: &dyn Fn(&str) -> bool| {
+            functions.iter().any(|one| one.module == function.module && stem(one).is_none() && is(&one.name))
+        };
+        let signs = [
+            has(&|name| name.starts_with("runtime.")),
+            has(&|name| name.starts_with(&package)),
+            !has(&|name| name == function.name),
+        ];
+        signs.into_iter().filter(|sign| *sign).count() >= 2
+    };
+    let restored: Vec<usize> = (0..functions.len()).filter(|at| is_of_package(&functions[*at])).collect();
+    restored.into_iter().for_each(|at| functions[at].name = functions[at].shown.clone());
+}
+
 /// Whether it is a part of a function to which the rest of it jumps, as compilers name it. A method may be called `cold`
 /// as well, and keeps its name.
 pub fn is_cold_part(function: &Function) -> bool {
@@ -288,6 +312,33 @@ mod tests {
         ] {
             assert_eq!(normal(name), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_function_of_a_package_is_no_part_of_another_function() {
+        let names = |all: &[&'static str]| {
+            let function = |shown: &&str| Function {
+                module: "program".to_owned(),
+                name: normal(shown),
+                shown: (*shown).to_owned(),
+                ..Function::default()
+            };
+            let mut functions: Vec<Function> = all.iter().map(function).collect();
+            restore_names_of_packages(&mut functions);
+            let cold = functions.iter().map(is_cold_part).collect::<Vec<_>>();
+            (functions.into_iter().map(|function| function.name).collect::<Vec<_>>(), cold)
+        };
+        let (go, cold) =
+            names(&["main", "main.main", "main.cold", "main.resolver", "runtime.main", "log.cold"]);
+        assert_eq!(go, ["main", "main.main", "main.cold", "main.resolver", "runtime.main", "log.cold"]);
+        assert_eq!(cold, [false; 6]);
+        // Code of C in a program of Go, and programs in C: OpenMP has parts of its own.
+        let parts = ["main.main", "runtime.main", "parse", "parse.cold"];
+        assert_eq!(names(&parts).0, ["main.main", "runtime.main", "parse", "parse"]);
+        let (c, cold) = names(&["main", "main._omp_fn.0", "main.cold", "hash.isra.0", "hash.isra.0.cold"]);
+        assert_eq!(c, ["main", "main._omp_fn", "main", "hash", "hash"]);
+        assert_eq!(cold, [false, false, true, false, true]);
+        assert_eq!(names(&["Repository.load", "Repository.cold"]).0, ["Repository.load", "Repository.cold"]);
     }
 
     #[test]

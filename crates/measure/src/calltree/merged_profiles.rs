@@ -6,7 +6,9 @@ use super::machine_code::code_hashes::MachineCode;
 use super::machine_code::demangle::demangle;
 use super::machine_code::stripped_function::{self, NamesByAddress};
 use super::profile::{Calls, HeapCounts, Profile, ProfileFunction, Profiles};
-use scruple_core::explain::{self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal};
+use scruple_core::explain::{
+    self, GENERATED, OwnCost, PROGRAM, Tree, is_library, normal, restore_names_of_packages,
+};
 use scruple_core::harmless_text::plain;
 use scruple_stats::sorting::SortedMap;
 use std::collections::{HashMap, HashSet};
@@ -91,6 +93,7 @@ impl Side {
             let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
             side.add(profile, program, is_program, &mut known, &mut aliases);
         }
+        restore_names_of_packages(&mut side.tree.functions);
         side
     }
 

@@ -208,11 +208,11 @@ fn may_be_module(path: &str, module: &str) -> bool {
 /// Returns the last part of a qualified name, without arguments. A nameless function, such as `<lambda>`, is part of the
 /// one around it.
 fn last_word(name: &str) -> String {
-    let mut name = normal(name);
+    let mut name = name;
     while let Some(around) = name.strip_suffix('>').and_then(|rest| Some(rest.rsplit_once(".<")?.0)) {
-        name = around.to_owned();
+        name = around;
     }
-    let bare = name.split('(').next().unwrap_or(&name);
+    let bare = name.split('(').next().unwrap_or(name);
     let word = bare.rsplit(|c: char| !c.is_alphanumeric() && c != '_').find(|part| !part.is_empty());
     word.unwrap_or(bare).to_owned()
 }
@@ -269,6 +269,7 @@ mod tests {
         assert!(!may_be_module("lib/words.rb", "module lib/words.js"));
         assert_eq!(last_word("Parser.parse.<locals>.<lambda>"), "parse");
         assert_eq!(last_word("Parser.parse"), "parse");
+        assert_eq!(last_word("main.cold"), "cold");
     }
 
     #[test]

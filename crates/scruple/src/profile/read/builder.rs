@@ -1,6 +1,8 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_core::explain::{Context, Edge, Function, OwnCost, PROGRAM, is_allocator, is_library, normal};
+use scruple_core::explain::{
+    Context, Edge, Function, OwnCost, PROGRAM, is_allocator, is_library, normal, restore_names_of_packages,
+};
 use scruple_core::harmless_text::plain;
 use scruple_core::number_map::NumberMap;
 use scruple_measure::calltree::{self, MachineCode, Side};
@@ -114,6 +116,7 @@ impl TreeBuilder {
 
     /// Returns the complete tree.
     pub fn done(mut self) -> Side {
+        restore_names_of_packages(&mut self.side.tree.functions);
         for context in &self.side.tree.contexts {
             let is_named =
                 !self.side.tree.functions[context.function].name.is_empty() || context.parent.is_none();
@@ -121,5 +124,20 @@ impl TreeBuilder {
             *sum = sum.saturating_add(context.cost.instructions);
         }
         self.side
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_packages_keep_their_names() {
+        let mut builder = TreeBuilder::new();
+        for name in ["main.main", "main.cold", "runtime.main"] {
+            builder.function(name, "", true);
+        }
+        let names: Vec<String> = builder.done().tree.functions.into_iter().map(|one| one.name).collect();
+        assert_eq!(names, ["", "main.main", "main.cold", "runtime.main"]);
     }
 }

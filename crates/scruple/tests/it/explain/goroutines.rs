@@ -5,19 +5,19 @@ use crate::programs::{has_valgrind, skip};
 use crate::support::{Answer, Place, at};
 use std::process::Command;
 
-/// Source of a program in which `produce` sends this many numbers to three goroutines that run `consume`, and `spawn`
-/// starts this many goroutines.
+/// Source of a program in which `produce` sends this many numbers to three goroutines that run `consume`, and `cold`
+/// starts this many goroutines: compilers of C give parts of a function `main` the name `main.cold`.
 fn source(sent: u32, started: u32) -> String {
     format!(
         "package main\n\nimport (\"fmt\"; \"sync\")\n\n\
          //go:noinline\nfunc score(n int) int {{ for i := 0; i < 200; i++ {{ n = n*31 + i }}; return n }}\n\n\
          //go:noinline\nfunc produce(jobs chan<- int) {{ for i := 0; i < {sent}; i++ {{ jobs <- i }}; close(jobs) }}\n\n\
          //go:noinline\nfunc consume(jobs <-chan int) int {{ all := 0; for job := range jobs {{ all += score(job) }}; return all }}\n\n\
-         //go:noinline\nfunc spawn(done chan int) {{ for i := 0; i < {started}; i++ {{ \
+         //go:noinline\nfunc cold(done chan int) {{ for i := 0; i < {started}; i++ {{ \
          go func() {{ done <- score(i) + score(i+1) }}() }}; for i := 0; i < {started}; i++ {{ <-done }} }}\n\n\
          func main() {{\n\tjobs, done := make(chan int, 4), make(chan int)\n\tvar all sync.WaitGroup\n\
          \tfor i := 0; i < 3; i++ {{ all.Add(1); go func() {{ consume(jobs); all.Done() }}() }}\n\
-         \tgo produce(jobs)\n\tall.Wait()\n\tspawn(done)\n\tfmt.Println(\"ready\")\n}}\n"
+         \tgo produce(jobs)\n\tall.Wait()\n\tcold(done)\n\tfmt.Println(\"ready\")\n}}\n"
     )
 }
 
@@ -46,9 +46,9 @@ fn the_function_that_starts_more_goroutines_is_named() {
     let place = Place::new();
     let Some(answer) = compared(&place, &source(400, 300), &source(400, 450)) else { return };
     let (function, kind, delta) = first(&answer);
-    assert_eq!((function.as_str(), kind.as_str()), ("main.spawn", "calls"), "{}", answer.exchange());
+    assert_eq!((function.as_str(), kind.as_str()), ("main.cold", "calls"), "{}", answer.exchange());
     let part = at(&answer.json(), "/explain/counts/0/rows/0/parts/0").clone();
-    assert_eq!(part["callee"], "main.spawn.func", "{}", answer.exchange());
+    assert_eq!(part["callee"], "main.cold.func", "{}", answer.exchange());
     assert_eq!(part["calls"], serde_json::json!([300, 450]), "{}", answer.exchange());
     let whole = at(&answer.json(), "/explain/counts/0/difference").as_f64().expect("a number");
     assert!(delta > 0.9 * whole, "{}", answer.exchange());
