@@ -44,6 +44,8 @@ pub struct Side {
     pub names: Arc<NamesByAddress>,
     /// The command line of each process, with the index of the context that stands for it.
     pub processes: Vec<(Vec<String>, usize)>,
+    /// The program's file of each process, where it is known, and all instructions of the process.
+    pub programs: Vec<(String, u64)>,
 }
 
 impl Side {
@@ -89,7 +91,9 @@ impl Side {
             for (name, closures) in by_procedure.iter().flat_map(|(_, closures)| closures) {
                 *side.closures.entry(name.clone()).or_default() += *closures;
             }
-            let is_program = own_file(profile) == program;
+            let file = own_file(profile);
+            let is_program = file == program;
+            side.programs.extend(file.map(|file| (file.to_owned(), profile.total)));
             let profile = by_procedure.as_ref().map_or(profile, |(profile, _)| profile);
             side.add(profile, program, is_program, &mut known, &mut aliases);
         }

@@ -40,7 +40,7 @@ pub struct Findings {
     pub other_causes: OtherCauses,
     /// Why the code of the first row of the first count changed, if it is not the program's own source.
     pub outside: Option<OutsideCause>,
-    /// Whether an interpreter executed most instructions of a side, so that the functions are not those of a script.
+    /// Whether an interpreter runs a side, so that the functions are not those of a script.
     pub is_interpreted: bool,
     /// The share of the instructions that is in code without a name, for each side.
     pub nameless: [f64; 2],

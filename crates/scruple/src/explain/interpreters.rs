@@ -21,7 +21,7 @@ const INTERPRETERS: [(&str, &str); 10] = [
 /// The share of the counts from which a program counts as running in an interpreter.
 const SHARE: f64 = 0.5;
 
-/// Returns the remark about functions if an interpreter executed most of the instructions. `counted` says that the
+/// Returns the remark about functions if an interpreter runs the program. `counted` says that the
 /// functions of the script were counted as well.
 pub fn remark(side: &Side, counted: bool) -> Option<String> {
     let word = of(side)?;
@@ -40,7 +40,7 @@ pub fn remark(side: &Side, counted: bool) -> Option<String> {
 
 /// Returns the language whose functions the interpreter of a program can count.
 pub fn language(side: &Side) -> Option<Language> {
-    match of(side)? {
+    match by_files(side)? {
         "python" => Some(Language::Python),
         "node" => Some(Language::JavaScript),
         "ruby" => Some(Language::Ruby),
@@ -54,9 +54,25 @@ pub fn common_language([first, second]: [&Side; 2]) -> Option<Language> {
     language(first).filter(|of_first| language(second) == Some(*of_first))
 }
 
-/// Returns the interpreter that executed most of the instructions, by the beginning of its file's name. Code that it
-/// generated from the script counts for it.
+/// Returns the interpreter that runs the program, by the beginning of its file's name: the one that executed most of the
+/// instructions, or the one that is the program of processes with most of them. Of a short script, libraries execute most
+/// when the interpreter starts.
 pub fn of(side: &Side) -> Option<&'static str> {
+    by_files(side).or_else(|| by_programs(side))
+}
+
+fn by_programs(side: &Side) -> Option<&'static str> {
+    let all: f64 = side.programs.iter().map(|(_, instructions)| *instructions as f64).sum();
+    let found = INTERPRETERS.iter().find(|(word, _)| {
+        let is_its = |file: &str| is_of(file, word) || (*word == "jvm" && file == "java");
+        let of = side.programs.iter().filter(|(path, _)| is_its(path.rsplit('/').next().unwrap_or(path)));
+        of.map(|(_, instructions)| *instructions as f64).sum::<f64>() > SHARE * all
+    });
+    found.map(|(word, _)| *word)
+}
+
+/// Code that an interpreter generated from the script counts for it.
+fn by_files(side: &Side) -> Option<&'static str> {
     let mut of_functions = vec![0_u64; side.functions.len()];
     for context in &side.tree.contexts {
         let sum = &mut of_functions[context.function];
@@ -106,6 +122,18 @@ mod tests {
         assert_eq!(of(&side([(Some("/usr/lib/libguile-3.0.so.1"), 3), (None, 97)])), Some("guile"));
         assert_eq!(of(&side([(Some("/usr/bin/app"), 3), (None, 97)])), None);
         assert_eq!(of(&side([(Some("/usr/bin/node"), 30), (Some("/usr/bin/app"), 70)])), None);
+    }
+
+    #[test]
+    fn a_program_that_is_an_interpreter_is_one_even_if_libraries_execute_most() {
+        let mut side = Side::default();
+        let of_programs = |side: &mut Side, programs: &[(&str, u64)]| {
+            side.programs = programs.iter().map(|(file, all)| ((*file).to_owned(), *all)).collect();
+            of(side)
+        };
+        assert_eq!(of_programs(&mut side, &[("/usr/bin/dash", 9), ("/usr/bin/php8.2", 90)]), Some("php"));
+        assert_eq!(of_programs(&mut side, &[("/usr/lib/jvm/bin/java", 9)]), Some("jvm"));
+        assert_eq!(of_programs(&mut side, &[("/usr/bin/php8.2", 9), ("/usr/bin/app", 90)]), None);
     }
 
     #[test]
