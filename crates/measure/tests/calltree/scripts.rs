@@ -140,6 +140,19 @@ fn threads_generators_and_exceptions_of_python_have_their_own_callers() {
 }
 
 #[test]
+fn functions_that_count_a_program_in_python_are_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "import os, sys, threading\nthread = threading.Thread(target=print)\nthread.start()\nthread.join()\n\
+        if os.fork() == 0: sys.exit(0)\nos.wait()\n";
+    std::fs::write(folder.path().join("app.py"), text).unwrap();
+    let Some(counts) = run(folder.path(), Language::Python, ["python3", "app.py"]) else { return };
+    let functions = counts.side.tree.functions.iter();
+    let own: Vec<&str> =
+        functions.filter(|one| one.module.contains("sitecustomize")).map(|one| one.name.as_str()).collect();
+    assert!(own.is_empty(), "{own:?}");
+}
+
+#[test]
 fn threads_and_fibers_of_ruby_have_their_own_callers() {
     let text = "def leaf = 1\ndef body = 50.times { leaf }\ndef inner\n  leaf\n  Fiber.yield\n  leaf\nend\n\
         4.times.map { Thread.new { body } }.each(&:join)\n\

@@ -20,6 +20,8 @@ def start():
     functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 1)]
     # Before 3.12, these are functions. They count as a part of the function around them, as from 3.12 on.
     COMPREHENSIONS, PART = ("<listcomp>", "<setcomp>", "<dictcomp>"), 0xFFFFFFFE
+    # Stands for the functions of this module, which are not counted.
+    NONE, own = 0xFFFFFFFF, start.__code__.co_filename
     qualified = {}
 
     def digest(code):
@@ -51,6 +53,8 @@ def start():
         """The number of a function, of which the counter has not seen the code before."""
         if code.co_filename.startswith(("<frozen importlib", "<frozen zipimport")):
             return functions[IMPORTS]
+        if code.co_filename == own:
+            return NONE
         if code.co_name in COMPREHENSIONS:
             return PART
         number = functions.get(code)
@@ -111,11 +115,11 @@ def start():
         return stop
 
     def running():
-        return os.path.join(folder, "%d.running" % os.getpid())
+        return "%s/%d.running" % (folder, os.getpid())
 
     def mark():
-        with open(running(), "w"):
-            pass
+        # A forked process counts already: `open` would call functions of Python.
+        os.close(os.open(running(), os.O_CREAT | os.O_WRONLY, 0o666))
 
     def forked():
         counter.clear()

@@ -201,6 +201,7 @@ static object *executed(object *self, object *const *arguments, intptr_t count) 
     uint32_t context = top ? top->context : ROOT;
     if (!top || top->of != arguments[0]) {
         uint32_t function = number_of(arguments[0], NULL);
+        if (function == NONE) return none();
         /* A few instructions precede the event that a function begins. */
         if (function < PART && contexts[context].function != function) context = entering(stack, function)->to;
     }
