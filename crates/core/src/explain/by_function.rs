@@ -5,6 +5,7 @@ use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
 use super::merged::merged;
 use super::names::is_cold_part;
+use super::ranking::SHARE;
 use super::{CodeComparison, Count, Tree, by_edges, group};
 use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
@@ -114,10 +115,6 @@ pub enum PartKind {
     Replaced,
 }
 
-/// A function with changed code is listed first if its difference is at least this share of the sum of absolute
-/// differences.
-const SHARE: f64 = 0.05;
-
 /// Rows have shares of the difference if the sum of their absolute differences is at most this many times as large.
 const LEFT: f64 = 10.0;
 
@@ -154,28 +151,6 @@ impl Explanation {
     pub fn without_consequences(&self) -> Explanation {
         let rows = self.rows.iter().filter(|row| !row.is_consequence()).cloned().collect();
         Explanation { totals: (self.totals.0, self.totals.1 - self.consequences()), rows, ..*self }
-    }
-
-    /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose
-    /// difference may be chance last. Within each group the largest difference is first. A consequence follows another
-    /// row, if one matters.
-    pub fn rank(&mut self) {
-        let others = self.rows.iter().filter(|row| !row.is_consequence());
-        let least = SHARE * others.map(|row| row.delta.abs()).sum::<f64>();
-        let matters = |row: &FunctionDifference| {
-            !row.is_consequence() && row.delta.abs() >= least && !row.is_within_spread()
-        };
-        let is_first = |row: &FunctionDifference| row.same_code != Some(true) && matters(row);
-        sorting::by(&mut self.rows, |a, b| {
-            is_first(b)
-                .cmp(&is_first(a))
-                .then(a.is_within_spread().cmp(&b.is_within_spread()))
-                .then(b.delta.abs().total_cmp(&a.delta.abs()))
-                .then_with(|| (&a.module, &a.name).cmp(&(&b.module, &b.name)))
-        });
-        if let Some(origin) = self.rows.iter().position(matters) {
-            self.rows[..=origin].rotate_right(1);
-        }
     }
 }
 

@@ -16,6 +16,7 @@ mod matching;
 mod merged;
 mod names;
 mod noise;
+mod ranking;
 mod recursion;
 
 pub use allocator::is_entry_of_allocator;

@@ -190,6 +190,7 @@ pub fn cause(found: &Findings, explanation: &Explanation) -> Option<String> {
         None if cancels => "Increases and decreases of functions cancel out for the most part; first is",
         None if part >= CAUSE => "It comes from",
         None if part >= PART => "A part of it comes from",
+        None if part < 0.0 => "No single function explains it; first is",
         None => &spread_over(found, rest),
     };
     let clause = first(row).map_or(String::new(), |clause| format!(": {clause}"));
