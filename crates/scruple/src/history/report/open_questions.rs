@@ -4,7 +4,7 @@ use super::HistoryReport;
 use super::event::HistoryEvent;
 use super::words::{direction, left_out, plain, series};
 use crate::run_report::advice::gives_runs;
-use scruple_core::history::{Series, VersionState};
+use scruple_core::history::{Series, Version, VersionState};
 use scruple_core::unit::{quantity, share};
 use scruple_stats::changepoint::{FEW_VALUES, StepSize};
 
@@ -103,7 +103,13 @@ fn unlocated(page: &HistoryReport<'_>, one: &Series, given: bool) -> Option<Stri
     let advice = match given {
         true => String::new(),
         false => {
-            format!(" More versions (`scruple history extend`) or more launches ({option}) may name it.")
+            let versions = &page.history.versions;
+            let is_left = |one: &Version| one.left_out > 0 || matches!(one.state, VersionState::Skipped);
+            let verb = match versions.iter().any(is_left) {
+                true => bisect(page),
+                false => "scruple history extend".to_owned(),
+            };
+            format!(" More versions (`{verb}`) or more launches ({option}) may name it.")
         }
     };
     Some(format!("{}: {change} over the range, but no version is named{missed}.{advice}", series(one)))
@@ -208,9 +214,18 @@ mod tests {
         let changes = std::mem::take(&mut made.judgement.series[place.unwrap_or(0)].changes);
         let expected = format!(
             "{name}: slower by 4.2 % over the range, but no version is named: steps below 31 % may be missed here. More \
-             versions (`scruple history extend`) or more launches (--rounds) may name it."
+             versions (`scruple history bisect`) or more launches (--rounds) may name it."
         );
-        assert_eq!(said(&made), Some(expected));
+        assert_eq!(said(&made), Some(expected.clone()));
+        let versions = made.history.versions.clone();
+        for version in &mut made.history.versions {
+            version.left_out = 0;
+            if version.state == VersionState::Skipped {
+                version.state = VersionState::BuildFailed;
+            }
+        }
+        assert_eq!(said(&made), Some(expected.replace("bisect", "extend")), "none within the range is left");
+        made.history.versions = versions;
         made.judgement.series[place.unwrap_or(0)].changes = changes;
         assert_eq!(said(&made), None, "a named version explains it");
         made.judgement.series[place.unwrap_or(0)].changes.clear();
