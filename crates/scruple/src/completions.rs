@@ -46,15 +46,17 @@ fn kept(name: &str) -> &'static str {
 }
 
 /// Returns the description with the verbs of a verb as values of its first word, where it takes words as well. Scripts
-/// for zsh would offer them only after all of these words.
+/// for zsh would offer them after all of these words.
 fn verbs_as_first_word(command: clap::Command) -> clap::Command {
     let names = command.get_subcommands().map(|verb| kept(verb.get_name())).collect::<Vec<_>>();
-    let first = command.get_positionals().next().map(|word| word.get_id().clone());
-    let command = command.mut_subcommands(verbs_as_first_word);
-    command.mut_args(|word| match first.as_ref() == Some(word.get_id()) && !names.is_empty() {
-        true => word.value_parser(clap::builder::PossibleValuesParser::new(names.clone())),
-        false => word,
-    })
+    let first = command.get_positionals().next().filter(|_| !names.is_empty());
+    let Some(first) = first.map(|word| word.get_id().clone()) else {
+        return command.mut_subcommands(verbs_as_first_word);
+    };
+    let alone = clap::Command::new(kept(command.get_name()))
+        .args(command.get_arguments())
+        .about(command.get_about().cloned().unwrap_or_default());
+    alone.mut_arg(first, |word| word.value_parser(clap::builder::PossibleValuesParser::new(names)))
 }
 
 /// Writes one page for the program and one for each command: `scruple.1`, `scruple-run.1` and so on.

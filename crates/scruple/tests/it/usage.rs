@@ -479,6 +479,11 @@ fn every_shell_has_completions() {
     let of_history = zsh.split("\n(history)\n").nth(1).expect("a part for the verb");
     let first_word = of_history.lines().find(|line| line.starts_with("'::")).expect("a word");
     assert!(first_word.contains("(bisect extend accept status report clean)"), "{first_word}");
+    let of_history = of_history.split("\n;;").next().expect("its part");
+    assert!(
+        !of_history.contains("_history_commands"),
+        "the verbs are offered behind all words: {of_history}"
+    );
     let checked = std::process::Command::new("bash").arg("-n").arg(place.write("of-bash", &script)).output();
     let checked = checked.expect("bash is there");
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
