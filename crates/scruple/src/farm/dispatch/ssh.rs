@@ -6,6 +6,7 @@
 use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::fault::Fault;
+use scruple_core::harmless_text::plain;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -138,6 +139,20 @@ impl Ssh {
     }
 }
 
+/// Says which command of ssh failed last according to the log of GNU parallel, and what was written last as an error.
+fn last_failure(log: &Path) -> String {
+    let jobs = fs::read_to_string(log).unwrap_or_default();
+    let failed = |job: &str| {
+        let mut cells = job.split('\t').skip(1);
+        let (host, code) = (cells.next()?, cells.nth(4)?);
+        (code != "0" && code != "Exitval").then(|| format!("`ssh {host}` ended with exit code {code}"))
+    };
+    let errors = fs::read_to_string(log.with_extension("stderr")).unwrap_or_default();
+    let last = errors.trim().lines().last().map(str::to_owned);
+    let known: Vec<String> = jobs.lines().rev().find_map(failed).into_iter().chain(last).collect();
+    if known.is_empty() { "no answer from the hosts".to_owned() } else { plain(&known.join(": ")) }
+}
+
 impl Dispatch for Ssh {
     fn places(&mut self) -> Result<usize, Fault> {
         Ok(self.hosts.len())
@@ -156,19 +171,24 @@ impl Dispatch for Ssh {
                 if open.is_empty() {
                     break;
                 }
-                if attempt > ATTEMPTS && have_results_late(order, &open)? {
+                let has_begun = |name: &&String| order.folder.path().join("logs").join(name).exists();
+                if attempt > ATTEMPTS && open.iter().any(has_begun) && have_results_late(order, &open)? {
                     break;
                 }
+                let (left, all) = (open.len(), stage.len());
                 if attempt > ATTEMPTS {
-                    let errors = fs::read_to_string(log.with_extension("stderr")).unwrap_or_default();
-                    let last = errors.trim().lines().last().unwrap_or("no answer from the hosts").to_owned();
                     return Err(Fault::usage(format!(
-                        "{} of {} units were sent {ATTEMPTS} times and have no result ({last}); hosts must see ‘{}’ and \
+                        "{left} of {all} units were sent {ATTEMPTS} times and have no result ({}); hosts must see ‘{}’ and \
                          ‘scruple’: [farm] folder and program name others",
-                        open.len(),
-                        stage.len(),
+                        last_failure(&log),
                         order.folder.path().display()
                     )));
+                }
+                if attempt == 2 {
+                    let why = last_failure(&log);
+                    order
+                        .progress
+                        .say(&format!("{left} of {all} units have no result and are sent again ({why})"));
                 }
                 let mut child = self.start(order, &open, &log)?;
                 let result = self.wait(order, &mut child, stage);

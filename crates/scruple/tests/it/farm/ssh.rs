@@ -4,7 +4,7 @@ use super::compare;
 use super::load;
 use crate::fake::{bench, bench_words};
 use crate::farm::command_lines::{WORDS, programs, readings};
-use crate::programs::{eventually, or_skip};
+use crate::programs::{eventually, or_skip, skip};
 use crate::repository::{BUILD, Repository, blocks};
 use crate::support::{Place, at, free_port};
 use serde_json::Value;
@@ -222,4 +222,24 @@ fn an_interruption_ends_the_unit_of_a_host_and_no_process_that_has_the_id_of_an_
     assert!(other.try_wait().expect("a state").is_none(), "a process of somebody else was ended");
     other.kill().and_then(|()| other.wait()).expect("it ends");
     place.assert_no_processes();
+}
+
+#[test]
+fn a_connection_that_fails_is_reported_at_once_with_the_message_of_ssh() {
+    if !Path::new("/usr/bin/parallel").exists() {
+        return skip("GNU parallel is not installed");
+    }
+    let place = Place::new();
+    place.write(
+        "scruple.toml",
+        "[farm]\nkind = \"ssh\"\nhosts = [\"m1\"]\nfolder = \"farm\"\nscratch = \"scratch\"\n",
+    );
+    place.shell_script("ssh", "echo 'ssh: connect to host m1: refused' >&2; exit 255");
+    let path = format!("{}:{}", place.path().display(), std::env::var("PATH").unwrap_or_default());
+    let output = place.command(["run", "-r", "2", "true"]).env("PATH", path).output().expect("an end");
+    let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "(`ssh m1` ended with exit code 255: ssh: connect to host m1: refused)";
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("1 of 1 units have no result and are sent again {why}")), "{said}");
+    assert!(said.contains(&format!("were sent 3 times and have no result {why}; hosts must see")), "{said}");
 }
