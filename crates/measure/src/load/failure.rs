@@ -114,6 +114,12 @@ pub struct Failures {
 /// The largest number of causes, statuses or failed checks that are named.
 const NAMED: usize = 5;
 
+/// The largest number of causes that are distinguished: a server may redirect each request to a place of its own.
+const CAUSES: usize = 100;
+
+/// What those have as their cause that are not distinguished or not named.
+const ANOTHER: &str = "another";
+
 /// A check that answers failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FailedCheck {
@@ -131,7 +137,7 @@ impl Failures {
 
     /// The number of failed requests that were answered: with a whole answer, but not a good one.
     pub fn of_answers(&self) -> u64 {
-        [Failure::BadStatus, Failure::CheckFailed, Failure::ValueMissing]
+        [Failure::BadStatus, Failure::CheckFailed, Failure::ValueMissing, Failure::Redirected]
             .map(|class| self.of(class))
             .iter()
             .sum()
@@ -170,16 +176,18 @@ impl Failures {
                 own.map(|((_, cause), count)| (cause.clone(), *count)).collect()
             }
         };
-        sorting::by_key(&mut details, |(_, count)| std::cmp::Reverse(*count));
+        // Those that were not distinguished are not named before others.
+        sorting::by_key(&mut details, |(detail, count)| (detail == ANOTHER, std::cmp::Reverse(*count)));
+        let are_named = details.iter().take_while(|(detail, _)| detail != ANOTHER).count().min(NAMED);
         let named = match details.as_slice() {
             [] => return class.meaning().to_owned(),
             [(detail, count)] if *count == self.of(class) => detail.clone(),
             several => {
                 let times =
                     |(detail, count): &(String, u64)| format!("{} × {detail}", grouped(*count as f64));
-                let mut named: Vec<String> = several.iter().take(NAMED).map(times).collect();
-                let others: u64 = several.iter().skip(NAMED).map(|(_, count)| count).sum();
-                named.extend((others > 0).then(|| format!("{} × another", grouped(others as f64))));
+                let mut named: Vec<String> = several.iter().take(are_named).map(times).collect();
+                let others: u64 = several.iter().skip(are_named).map(|(_, count)| count).sum();
+                named.extend((others > 0).then(|| format!("{} × {ANOTHER}", grouped(others as f64))));
                 named.join("; ")
             }
         };
@@ -196,7 +204,13 @@ impl Failures {
         self.classes.iter_mut().zip(other.classes).for_each(|(sum, more)| *sum += more);
         other.statuses.iter().for_each(|(status, more)| *self.statuses.entry(*status).or_default() += more);
         other.checks.iter().for_each(|(expected, more)| self.add_check(expected, more.count, &more.came));
-        other.causes.iter().for_each(|(cause, more)| *self.causes.entry(cause.clone()).or_default() += more);
+        other.causes.iter().for_each(|(cause, more)| self.add_cause(cause.clone(), *more));
+    }
+
+    fn add_cause(&mut self, cause: (Failure, String), count: u64) {
+        let is_named = self.causes.len() < CAUSES || self.causes.contains_key(&cause);
+        let key = if is_named { cause } else { (cause.0, ANOTHER.to_owned()) };
+        *self.causes.entry(key).or_default() += count;
     }
 
     fn add_check(&mut self, expected: &str, count: u64, came: &str) {
@@ -222,9 +236,29 @@ impl Failures {
                 unmet.iter().for_each(|(expected, came)| self.add_check(expected, 1, came));
             }
             Some(Failed::Cause(class, cause)) => {
-                *self.causes.entry((*class, cause.clone().into_owned())).or_default() += 1;
+                self.add_cause((*class, cause.clone().into_owned()), 1);
             }
             None => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_that_differ_for_each_request_are_counted_together() {
+        let mut failures = Failures::default();
+        for number in 0..300 {
+            let cause = if number % 3 == 0 { "no Location".to_owned() } else { format!("to {number}") };
+            failures.count(Failure::Redirected, Some(&Failed::Cause(Failure::Redirected, cause.into())));
+        }
+        assert_eq!(failures.causes().len(), CAUSES + 1);
+        let said = failures.describe(Failure::Redirected);
+        assert!(
+            said.contains(": 100 × no Location; 1 × to 1; ") && said.ends_with("; 196 × another"),
+            "{said}"
+        );
     }
 }

@@ -165,7 +165,7 @@ impl AnswerCheck {
 const QUOTED: usize = 60;
 
 /// The beginning of a text in quotes, made harmless.
-fn excerpt(text: &[u8]) -> String {
+pub(crate) fn excerpt(text: &[u8]) -> String {
     // A character has at most four bytes; one that is cut is beyond those that are quoted.
     let text = String::from_utf8_lossy(&text[..text.len().min(4 * (QUOTED + 1))]);
     format!("‘{}’", plain(&shortened(text.trim_end(), QUOTED)))

@@ -156,6 +156,8 @@ fn a_request_that_fails_ends_its_session() {
     let result =
         load(&target(shop.address), &Plan { max_requests: Some(40), ..plan(&missing) }).expect("a run");
     assert_eq!((result.counts.answered, result.counts.failures.of(Failure::ValueMissing)), (0, 40));
+    let said = result.counts.failures.describe(Failure::ValueMissing);
+    assert!(said.ends_with("‘login’ was answered with status 200 and no JSON value at ‘/tokn’"), "{said}");
     assert_eq!(row(&result, RowOf::Session, "buy"), (0, 40));
 }
 
@@ -185,8 +187,12 @@ fn redirects_are_followed_within_the_server_and_bounded() {
         let result = load(&target(shop.address), &plan).expect("a run");
         assert_eq!(result.counts.answered, 2, "{:?}", result.counts.failures);
     }
-    assert_eq!(one("/loop").counts.failures.of(Failure::Redirected), 20);
-    assert_eq!(one("/away").counts.failures.of(Failure::Redirected), 20);
+    for (path, place) in [("/loop", "/loop"), ("/away", "http://elsewhere.example/")] {
+        let failures = one(path).counts.failures;
+        let said = failures.describe(Failure::Redirected);
+        let cause = format!("‘POST {path}’ was answered with status 302 and the Location ‘{place}’");
+        assert!(failures.of(Failure::Redirected) == 20 && said.ends_with(&cause), "{said}");
+    }
     let looped = |text: &&String| text.contains("/loop ");
     assert_eq!(shop.seen.lock().expect("not poisoned").iter().filter(looped).count(), 60);
 }

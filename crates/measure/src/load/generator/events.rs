@@ -412,15 +412,14 @@ impl Generator {
         let request = &self.plan.requests[exchange.request as usize];
         let decoded = if request.keeps() { answer.decoded() } else { None };
         let answer = KeptAnswer { body: decoded.as_deref().unwrap_or(answer.body), ..answer };
-        let wrong = request.check.judge(&answer).err();
-        let outcome = wrong.as_ref().map_or(Ok(()), |wrong| Err(wrong.class()));
+        let outcome = request.check.judge(&answer);
         let outcome = match &mut self.users {
             Some(users) if exchange.user != NOBODY => {
                 let host = self.shared.target.host.as_str();
                 let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
                 let hosts = [host, named.map_or(host, |(_, named)| named)];
                 let server = Server { encrypted: self.shared.tls.is_some(), hosts };
-                match users.process_answer(exchange, answer, outcome, server) {
+                match users.process_answer(exchange, answer, outcome, server, &request.name) {
                     Some(outcome) => outcome,
                     None => {
                         let late = exchange.late + read.uncertain();
@@ -447,9 +446,8 @@ impl Generator {
                     users.go_on(exchange.user, read.now, &self.time, &mut self.recorder);
                 }
             }
-            Err(class) => {
-                let wrong = wrong.filter(|wrong| wrong.class() == class);
-                self.failed_with(exchange, read.now, class, Some(answer.status), wrong.as_ref());
+            Err(wrong) => {
+                self.failed_with(exchange, read.now, wrong.class(), Some(answer.status), Some(&wrong));
             }
         }
     }

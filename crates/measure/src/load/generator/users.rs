@@ -5,7 +5,7 @@
 
 use super::super::exchange::Exchange;
 use super::super::failure::Failure;
-use super::super::request::{Request, RequestOrder};
+use super::super::request::{Failed, Request, RequestOrder, excerpt};
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
 use super::DueRequest;
@@ -228,15 +228,16 @@ impl Users {
         Some(request)
     }
 
-    /// Processes an answer: keeps cookies and values, and follows redirects. Returns the outcome of the request;
-    /// `None` if a redirect continues it.
+    /// Processes an answer to the request with this name: keeps cookies and values, and follows redirects. Returns the
+    /// outcome of the request; `None` if a redirect continues it.
     pub(super) fn process_answer(
         &mut self,
         exchange: &Exchange,
         answer: KeptAnswer<'_>,
-        outcome: Result<(), Failure>,
+        outcome: Result<(), Failed>,
         server: Server<'_>,
-    ) -> Option<Result<(), Failure>> {
+        request: &str,
+    ) -> Option<Result<(), Failed>> {
         let scenario = Arc::clone(&self.scenario);
         let user = &mut self.users[exchange.user as usize];
         if scenario.cookies {
@@ -245,10 +246,15 @@ impl Users {
             }
         }
         if scenario.redirects > 0 && matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-            let place = answer.head.header("location").and_then(|place| server.path(place, &user.path));
+            let place = answer.head.header("location");
             user.redirects += 1;
-            let Some(path) = place.filter(|_| user.redirects <= scenario.redirects) else {
-                return Some(Err(Failure::Redirected));
+            let path = place.and_then(|place| server.path(place, &user.path));
+            let Some(path) = path.filter(|_| user.redirects <= scenario.redirects) else {
+                // What a query contains may differ for each request.
+                let named =
+                    place.map(|place| excerpt(place.split(|byte| *byte == b'?').next().unwrap_or(place)));
+                let to = named.map_or("no Location".to_owned(), |place| format!("the Location {place}"));
+                return Some(Err(failed(Failure::Redirected, request, answer.status, &to)));
             };
             let get = matches!(answer.status, 301..=303);
             user.redirect = Some(Redirect { path, get, sent: exchange.sent });
@@ -260,7 +266,10 @@ impl Users {
             for capture in &step.captures {
                 match capture.from.find(&answer) {
                     Some(value) => user.values[capture.slot] = Some(value),
-                    None => return Some(Err(Failure::ValueMissing)),
+                    None => {
+                        let lacks = format!("no {}", capture.from.named());
+                        return Some(Err(failed(Failure::ValueMissing, request, answer.status, &lacks)));
+                    }
                 }
             }
         }
@@ -273,4 +282,10 @@ impl Users {
         let drawn = if most > least { self.random.unit() * spread } else { 0.0 };
         (least + Duration::from_nanos(drawn as u64)).as_nanos() as u64
     }
+}
+
+/// What is known of a request that failed because of what its answer has, or lacks.
+fn failed(class: Failure, request: &str, status: u16, has: &str) -> Failed {
+    let request = excerpt(request.as_bytes());
+    Failed::Cause(class, format!("{request} was answered with status {status} and {has}").into())
 }

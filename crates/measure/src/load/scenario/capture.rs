@@ -1,5 +1,6 @@
 //! Values that are carried from an answer into later requests.
 
+use super::super::request::excerpt;
 use super::answer::KeptAnswer;
 use regex_lite::Regex;
 use serde_json::Value;
@@ -46,6 +47,15 @@ impl CaptureSource {
                 })
             }
             CaptureSource::Header(name) => answer.head.header(name).map(<[u8]>::to_vec),
+        }
+    }
+
+    /// What is searched for in an answer, in words.
+    pub(crate) fn named(&self) -> String {
+        match self {
+            CaptureSource::Json(pointer) => format!("JSON value at {}", excerpt(pointer.as_bytes())),
+            CaptureSource::Regex(regex) => format!("match of {}", excerpt(regex.as_str().as_bytes())),
+            CaptureSource::Header(name) => format!("header {name}"),
         }
     }
 }
