@@ -264,7 +264,10 @@ mod tests {
             fs::write(folder.result_path("a"), damaged).expect("written");
             let refused = folder.parsed_result("a").err().expect("no result").message;
             let path = folder.result_path("a");
-            let advice = format!("remove ‘{}’, and type the same command again", path.display());
+            let advice = format!(
+                "install the same version on all machines, remove ‘{}’, and type the same command again",
+                path.display()
+            );
             assert!(refused.ends_with(&advice), "{refused}");
         }
         fs::write(folder.result_path("a"), b"{\"node\":\"a\xffb\"}").expect("written");

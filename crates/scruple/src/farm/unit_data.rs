@@ -274,8 +274,8 @@ impl UnitResult {
 pub fn parse<T: DeserializeOwned>(text: &str, from: &Path) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
         Fault::usage(format!(
-            "cannot read ‘{0}’: {error}; it is damaged, or another version of Scruple wrote it: remove ‘{0}’, and type \
-             the same command again",
+            "cannot read ‘{0}’: {error}; it is damaged, or another version of Scruple wrote it: install the same \
+             version on all machines, remove ‘{0}’, and type the same command again",
             from.display()
         ))
     })
