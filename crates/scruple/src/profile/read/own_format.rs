@@ -39,6 +39,9 @@ struct OwnProfile {
     /// The closures of Haskell by type; profiles of Haskell programs without them lack their allocations.
     #[serde(default)]
     closures: Option<ClosureTypes>,
+    /// The program's file of each process, with all instructions of the process.
+    #[serde(default)]
+    programs: Vec<(String, u64)>,
     code: MachineCode,
 }
 
@@ -68,6 +71,7 @@ pub fn bytes(title: &str, has_heap: bool, side: &Side) -> Vec<u8> {
         named: side.named,
         cut: side.cut,
         closures: Some(side.closures.clone()),
+        programs: side.programs.clone(),
         code: Binaries::new().machine_code(side),
     };
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -135,6 +139,7 @@ fn side(document: &OwnProfile) -> Option<Side> {
         named: document.named,
         cut: document.cut,
         closures: document.closures.clone().unwrap_or_default(),
+        programs: document.programs.clone(),
         code: Some(document.code.clone()),
         ..Side::default()
     })

@@ -155,9 +155,11 @@ fn a_table_of_memray_has_functions_of_python() {
 
 #[test]
 fn a_kept_profile_is_what_it_was() {
-    let read = parse(&corpus("kept/small.json")).unwrap();
+    let mut read = parse(&corpus("kept/small.json")).unwrap();
     assert_eq!(read.title.as_deref(), Some("./app"));
+    read.side.programs = vec![("/bin/app".to_owned(), 9)];
     let again = parse(&own_format_bytes("./app", true, &read.side)).unwrap();
+    assert_eq!(again.side.programs, read.side.programs);
     assert_eq!((again.side.tree, again.side.code), (read.side.tree, read.side.code));
 }
 
