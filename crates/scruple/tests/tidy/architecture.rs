@@ -83,6 +83,12 @@ fn the_architecture_names_only_files_that_exist() {
                 _ if word.contains("/src/") && word.ends_with('/') => {
                     folder = Some(root().join("crates").join(word));
                 }
+                _ if word.contains("/src/") && word.ends_with(".rs") && !word.contains("NAME") => {
+                    seen += 1;
+                    if !root().join("crates").join(word.trim_start_matches("crates/")).exists() {
+                        missing.push(word.to_owned());
+                    }
+                }
                 Some(ref folder) if is_name => {
                     seen += 1;
                     let names = [word.to_owned(), format!("{word}.rs"), format!("{word}.c")];
