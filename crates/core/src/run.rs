@@ -160,8 +160,8 @@ impl Run {
     }
 }
 
-/// The names of the arms that have readings, but of no metric of which their counterpart has some. An example are a run
-/// with times only and one with counts only.
+/// The names of the arms that have readings, but of no metric of which their counterpart has some: for example, one run
+/// has times only, and the other has counts only.
 pub fn unlike_readings<'a>(pairs: impl Iterator<Item = (&'a Arm, &'a Arm)>) -> Vec<String> {
     let keys = |arm: &'a Arm| arm.figures.keys().filter(|key| arm.sample(key).is_some());
     let unlike = |a: &'a Arm, b: &'a Arm| {

@@ -101,10 +101,10 @@ fn without_suffix(name: &str) -> Option<String> {
 /// function `main`. Two of three signs must say so, because no profile has all functions of a program: the file has code
 /// of Go, it has other functions of that package, or it has no function of which this may be a part.
 pub fn restore_names_of_packages(functions: &mut [Function]) {
-    let stem = |function: &Function| {
+    fn stem(function: &Function) -> Option<&str> {
         let (stem, last) = function.shown.rsplit_once('.')?;
-        (BARE.contains(&last) && function.name != function.shown).then(|| format!("{stem}."))
-    };
+        (BARE.contains(&last) && function.name != function.shown).then_some(stem)
+    }
     let is_of_package = |function: &Function| {
         let Some(package) = stem(function) else { return false };
         let has = |is: &dyn Fn(&str) -> bool| {
@@ -112,7 +112,7 @@ pub fn restore_names_of_packages(functions: &mut [Function]) {
         };
         let signs = [
             has(&|name| name.starts_with("runtime.")),
-            has(&|name| name.starts_with(&package)),
+            has(&|name| name.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'))),
             !has(&|name| name == function.name),
         ];
         signs.into_iter().filter(|sign| *sign).count() >= 2

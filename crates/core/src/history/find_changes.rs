@@ -3,8 +3,8 @@
 //! A metric whose readings repeat in every version is exact: any change is real. All other metrics are noisy. Where
 //! their versions were weighed in turns, the common effect of blocks is removed, and each version's own readings give
 //! its uncertainty ([`interleaved`], [`steps`]). A series of values that the user brought is cut by
-//! [`changepoint`](scruple_stats::changepoint). Among the changes of all noisy series together, the share of false ones is kept
-//! below the requested error ([`false_discovery`]).
+//! [`changepoint`](scruple_stats::changepoint). Among the changes of all noisy series together, the share of false ones
+//! is kept below the requested error ([`false_discovery`]).
 
 mod build_noise;
 mod classify;

@@ -12,11 +12,8 @@ use scruple_core::unit::{exact, quantity};
 pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let mut head = vec!["Command".to_owned()];
     head.extend(report.shown.iter().map(|key| prose(&title(key), markup)));
-    head.push("Compared".to_owned());
-    let mut rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
-    if report.judged.is_empty() {
-        [&mut head].into_iter().chain(&mut rows).for_each(|cells| _ = cells.pop());
-    }
+    head.extend((!report.judged.is_empty()).then(|| "Compared".to_owned()));
+    let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
     let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
     out += &table(&head, &rows, markup);
     let mut sentences = sentence::verdicts(report);
@@ -50,6 +47,9 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
             None => quantity(estimate.value, &sample.unit),
         };
         cells.push(format!("{}{value}", prose(sample.worth().mark(), markup)));
+    }
+    if report.judged.is_empty() {
+        return cells;
     }
     cells.push(match headline(&report.judged, &report.shown, &arm.name) {
         Some(judged) => format!(
