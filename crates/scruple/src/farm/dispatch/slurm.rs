@@ -13,6 +13,7 @@ use crate::digest::digest;
 use crate::fault::Fault;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -33,6 +34,13 @@ const ARRAY: usize = 1000;
 
 /// The number of lines of a Slurm program's error message that are shown.
 const LINES: usize = 3;
+
+/// Whether `sbatch`, or a program of Slurm that a job starts, may need this variable.
+fn sbatch_reads(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    ["PATH", "LD_LIBRARY_PATH", "HOME", "USER", "LOGNAME"].contains(&&*name)
+        || ["SLURM", "SBATCH", "SPANK"].iter().any(|prefix| name.starts_with(prefix))
+}
 
 /// A farm that is a Slurm cluster.
 pub struct Slurm {
@@ -89,7 +97,10 @@ impl Slurm {
             let list = lists.join(number.to_string());
             order.folder.replace(&list, &(part.join("\n") + "\n")).map_err(SendFailure::Fault)?;
             let mut command = Command::new("sbatch");
-            command.args(["--parsable", "--exclusive", "--requeue", "--export=NIL", "--open-mode=append"]);
+            // The unit gets its environment from the script. `NIL` would say the same, but before Slurm 23 it is the name of
+            // a variable, and each job then waits for a login shell.
+            command.env_clear().envs(std::env::vars_os().filter(|(name, _)| sbatch_reads(name)));
+            command.args(["--parsable", "--exclusive", "--requeue", "--export=ALL", "--open-mode=append"]);
             command.arg(format!("--array=0-{}", part.len() - 1));
             command.arg(format!("--job-name={}-{number}", Slurm::prefix(order)));
             command.arg("--output=logs/%x.%a").arg("--chdir").arg(order.folder.path());
