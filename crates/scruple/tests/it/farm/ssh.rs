@@ -35,11 +35,12 @@ impl Hosts {
         // sshd started as root requires this folder. Its package creates it only where services are managed.
         let _ = std::fs::create_dir_all("/run/sshd");
         let (d, ports) = (place.path().display(), [free_port(), free_port()]);
+        // Another home, so that shells do not read what the user of this machine has them do first.
         place.write(
             "sshd.conf",
             format!(
                 "Port {}\nPort {}\nListenAddress 127.0.0.1\nHostKey {d}/host\nAuthorizedKeysFile {d}/user.pub\n\
-                 StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile {d}/sshd.pid\n",
+                 StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile {d}/sshd.pid\nSetEnv HOME={d}\n",
                 ports[0], ports[1]
             ),
         );
