@@ -15,19 +15,34 @@ answers to hello with that version, `--language WORD` with that language, `--cha
 `--log FILE` writes down which cases each process was asked for, and `--starts FILE` adds a line for each process.
 """
 
-import collections
+# Tests start this program hundreds of times. To import `json`, `collections` or `signal` would take longer than all else.
 import itertools
-import json
 import os
-import signal
 import sys
 import time
+from _collections import defaultdict
+from _json import encode_basestring_ascii
+from _signal import SIGCONT, SIGKILL, SIGSTOP
 
 BATCH = 20  # What each batch costs by itself, in ns.
 
 
 # What takes the place of an answer, besides what only spoils one.
 LOUD = ("throw", "skip", "stop", "hang", "spin", "die", "exit", "half", "garble", "blame")
+
+
+def of_json(text):
+    return eval(text, {"true": True, "false": False, "null": None})
+
+
+def to_json(value):
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{to_json(key)}:{to_json(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(to_json, value)) + "]"
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else repr(value)
 
 
 def declare(words):
@@ -39,7 +54,7 @@ def declare(words):
         elif word.startswith("--"):
             options[word[2:]] = next(words)
         else:
-            cases.append(json.loads(word))
+            cases.append(of_json(word))
     cases += [{"name": f"many/{i:05}", "cost": 5} for i in range(int(options["many"]))]
     return options, cases
 
@@ -79,9 +94,9 @@ def misbehave(what, out, index):
         while True:
             pass
     if what == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
+        os.kill(os.getpid(), SIGSTOP)
     if what == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), SIGKILL)
     if what == "exit":
         print("first complaint\nlast complaint", file=sys.stderr, flush=True)
         os._exit(3)
@@ -103,14 +118,14 @@ def stop(seconds):
         while open(f"/proc/{stopped}/stat").read().rsplit(")")[-1].split()[0] != "T":
             time.sleep(0.01)
         time.sleep(seconds)
-        os.kill(stopped, signal.SIGCONT)
+        os.kill(stopped, SIGCONT)
         os._exit(0)
-    os.kill(stopped, signal.SIGSTOP)
+    os.kill(stopped, SIGSTOP)
     os.wait()
 
 
 evaluated, stalled, set_up = set(), set(), set()
-batches_of, iterations_of = collections.Counter(), collections.Counter()
+batches_of, iterations_of = defaultdict(int), defaultdict(int)
 draws = {}
 
 
@@ -226,9 +241,9 @@ def answer(line, options, cases, out, asked):
             for i, case in enumerate(cases)
         ]
         if "endless" in options:
-            out.writelines(json.dumps(case) + "\n" for case in said)
+            out.writelines(to_json(case) + "\n" for case in said)
             for i in itertools.count(len(said)):
-                out.write(json.dumps({"case": {"id": i, "name": f"endless/{i}"}}) + "\n")
+                out.write(to_json({"case": {"id": i, "name": f"endless/{i}"}}) + "\n")
         return [*said, {"end": "cases", "count": len(said)}]
     if words[0] == "block":
         for word in words[1:]:
@@ -286,7 +301,7 @@ def main():
             out.write('{"bye":true}\n')
             break
         for reply in answer(line, options, cases, out, asked):
-            out.write((reply if isinstance(reply, str) else json.dumps(reply)) + "\n")
+            out.write((reply if isinstance(reply, str) else to_json(reply)) + "\n")
         out.flush()
     if options["log"] and asked:
         with open(options["log"], "a", encoding="utf-8") as log:
