@@ -4,19 +4,21 @@
 //! These counts are used in two ways. First, a rate is *certainly* good or bad when the confidence interval of the
 //! share beyond lies below or above what the limit allows; it is also bad when the server fell behind. The answer lies
 //! between the highest certainly good and the lowest certainly bad rate. Second, where the share grows smoothly,
-//! [`fit`] estimates the rate at which it reaches what is allowed, with an interval. The search doubles the rate (or
+//! [`share_crossing`] estimates the rate at which it reaches what is allowed, with an interval. The search doubles the rate (or
 //! halves it, if the first rate is too high) until one rate is good and another bad. Then it halves the distance, and
 //! finally measures around the estimate until one of the two intervals is narrow enough. Medians over measurements are
 //! not used: slow requests come in groups, so most measurements show too few of them.
 
-mod fit;
 mod late;
 mod limits;
+mod measurement;
 
 use scruple_stats::Interval;
+use scruple_stats::share_crossing::{self, Crossing};
 use serde::{Deserialize, Serialize};
 
 pub use limits::{BEHIND, Measure, RateFigures, RateLimit, Slo};
+pub use measurement::{LimitCount, Measurement, RateOutcome};
 
 /// The parameters of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,54 +44,6 @@ impl Default for KneeSearch {
             repeats: 3,
             steps: 100,
         }
-    }
-}
-
-/// The outcome of one measurement of a rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RateOutcome {
-    /// Every limit was kept, and the server kept up with the rate.
-    Good,
-    /// A limit was broken, or the server fell behind.
-    Bad,
-    /// The measurement is void, for instance because the generator was late.
-    Void,
-}
-
-/// One measurement of a rate, as the search uses it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Measurement {
-    /// The rate, in requests per second.
-    pub rate: f64,
-    /// The outcome of this measurement alone.
-    pub outcome: RateOutcome,
-    /// Whether the server answered at the rate at which requests were due.
-    pub kept_up: bool,
-    /// For each limit, the counts in each stretch of time.
-    pub counts: Vec<Vec<LimitCount>>,
-    /// The share of requests, from 0 to 1, with which the generator was late, or of the time in which other threads on
-    /// its machine were, if server and generator share it. What keeps these from a core keeps the server from it, too.
-    pub late: f64,
-}
-
-/// The counts for one limit in one stretch of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LimitCount {
-    /// The number of requests.
-    pub requests: f64,
-    /// The number of requests beyond the limit; for a limit on the mean, the sum of the responses as multiples of the
-    /// limit.
-    pub beyond: f64,
-    /// The same without the delays of the generator that responses contain. The share that is due to the server lies
-    /// between the two.
-    pub least: f64,
-}
-
-impl LimitCount {
-    /// The counts of requests without any delay of the generator.
-    pub fn of(requests: f64, beyond: f64) -> LimitCount {
-        LimitCount { requests, beyond, least: beyond }
     }
 }
 
@@ -301,7 +255,7 @@ impl Knee {
     }
 
     /// A rate near the estimate: in turn at it, above and below it, so that the growth of the share is known as well.
-    fn next_rate_near(&self, crossing: &fit::Crossing) -> f64 {
+    fn next_rate_near(&self, crossing: &Crossing) -> f64 {
         let half = crossing.interval.map_or(0.2, |interval| (interval.high / interval.low).ln() / 2.0);
         let aside = half.clamp(0.04, 0.15);
         let turn = [0.0, aside, -aside][self.measurements.len() % 3];
@@ -358,7 +312,7 @@ impl Knee {
     /// The lowest rate at which the share beyond a limit reaches what is allowed; `None` where no share grows smoothly.
     /// Where the generator was late, the lower end of the interval is that of the shares with its delays, and the upper
     /// end that of the shares without them.
-    fn crossing(&self, guess: f64) -> Option<fit::Crossing> {
+    fn crossing(&self, guess: f64) -> Option<Crossing> {
         let found = self.crossing_of(guess, |count| count.beyond)?;
         let late =
             self.not_void().flat_map(|m| m.counts.iter().flatten()).any(|count| count.least < count.beyond);
@@ -371,13 +325,14 @@ impl Knee {
             high: most.high.max(least.high),
             ..most
         });
-        Some(fit::Crossing { interval, ..found })
+        Some(Crossing { interval, ..found })
     }
 
-    fn crossing_of(&self, guess: f64, beyond: fn(&LimitCount) -> f64) -> Option<fit::Crossing> {
+    fn crossing_of(&self, guess: f64, beyond: fn(&LimitCount) -> f64) -> Option<Crossing> {
         let found = (0..self.allowed.len()).filter_map(|limit| {
             let target = self.target(limit);
-            self.is_smooth(limit).then(|| fit::crossing(&self.measurements, limit, beyond, target, guess))?
+            let counts = || measurement::stretch_counts(self.not_void(), limit, beyond);
+            self.is_smooth(limit).then(|| share_crossing::crossing(&counts(), target, guess, LEVEL))?
         });
         let lowest = found.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
         // Where the server falls behind before it reaches the limit, the limit does not determine the rate.

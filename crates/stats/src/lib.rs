@@ -26,6 +26,7 @@ pub mod quantile;
 pub mod ranks;
 pub mod rng;
 pub mod sampled_bytes;
+pub mod share_crossing;
 pub mod sorting;
 pub mod summary;
 pub mod tare;

@@ -8,8 +8,7 @@
 //! Zeger 1986), and that of counts times their overdispersion. The result is where the line crosses the target; its
 //! interval follows from Fieller (1954).
 
-use super::{LEVEL, LimitCount, Measurement, RateOutcome};
-use scruple_stats::{Interval, normal};
+use crate::{Interval, normal};
 
 /// The distance from the estimate at which a rate has weight zero, as a difference of logarithms. The second value is
 /// used where the first leaves too few rates to know the growth.
@@ -22,14 +21,32 @@ const FEWEST: usize = 14;
 /// requests or more may be beyond it.
 const BEYOND: f64 = 300.0;
 
-/// The rate at which the share reaches its target, with an interval where there are enough counts for one.
+/// The rate at which the share reaches its target, in requests per second, with an interval where there are enough counts
+/// for one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Crossing {
-    pub(super) rate: f64,
-    pub(super) interval: Option<Interval>,
+pub struct Crossing {
+    /// The estimate.
+    pub rate: f64,
+    /// The interval at the requested level.
+    pub interval: Option<Interval>,
 }
 
-struct MeasuredStretch {
+/// What was counted in a stretch of time of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StretchCount {
+    /// The number of the measurement. Stretches of a measurement follow each other.
+    pub measurement: usize,
+    /// The rate of the measurement, in requests per second.
+    pub rate: f64,
+    /// The number of requests.
+    pub requests: f64,
+    /// The number of requests that were slower than the limit.
+    pub beyond: f64,
+}
+
+/// A stretch with its distance from the centre, as a difference of logarithms, and its weight.
+#[derive(Clone, Copy)]
+struct WeightedStretch {
     measurement: usize,
     x: f64,
     weight: f64,
@@ -45,37 +62,38 @@ struct LogLine {
     inverse: [f64; 3],
 }
 
-/// The rate near `guess` at which the share of `limit` reaches `target`, where `beyond` says what counts; `None` where
+/// The rate near `guess` at which the share beyond the limit reaches `target`, with its interval at `level`; `None` where
 /// the share does not grow.
-pub(super) fn crossing(
-    measurements: &[Measurement],
-    limit: usize,
-    beyond: fn(&LimitCount) -> f64,
-    target: f64,
-    guess: f64,
-) -> Option<Crossing> {
-    let [near, far] = REACH.map(|reach| {
-        within(&|centre| stretches(measurements, limit, beyond, centre, reach), target, guess, reach)
-    });
+///
+/// ```
+/// use scruple_stats::share_crossing::{StretchCount, crossing};
+///
+/// // 1 % of the requests are too slow at 100/s, and the share grows with the fifth power of the rate.
+/// let counts: Vec<StretchCount> = (0..40)
+///     .map(|measurement| {
+///         let rate = 80.0 + measurement as f64;
+///         StretchCount { measurement, rate, requests: 1e4, beyond: 1e2 * (rate / 100.0_f64).powi(5) }
+///     })
+///     .collect();
+/// let found = crossing(&counts, 0.01, 90.0, 0.95).expect("the share grows");
+/// assert!((found.rate - 100.0).abs() < 0.1);
+/// ```
+pub fn crossing(counts: &[StretchCount], target: f64, guess: f64, level: f64) -> Option<Crossing> {
+    let [near, far] = REACH.map(|reach| within(counts, target, guess, reach, level));
     near.filter(|near| near.interval.is_some()).or(far.filter(|far| far.interval.is_some())).or(near).or(far)
 }
 
-fn within(
-    stretches: &dyn Fn(f64) -> Vec<MeasuredStretch>,
-    target: f64,
-    guess: f64,
-    reach: f64,
-) -> Option<Crossing> {
+fn within(counts: &[StretchCount], target: f64, guess: f64, reach: f64, level: f64) -> Option<Crossing> {
     let mut centre = guess;
     let mut found = None;
     for _ in 0..6 {
-        let stretches = stretches(centre);
+        let stretches = weighted(counts, centre, reach);
         let line = line(&stretches, target)?;
         let step = (target.ln() - line.at) / line.slope;
-        let interval = interval(&stretches, &line, target).map(|(low, high)| Interval {
+        let interval = interval(&stretches, &line, target, level).map(|(low, high)| Interval {
             low: centre * low.exp(),
             high: centre * high.exp(),
-            level: LEVEL,
+            level,
         });
         found = Some(Crossing { rate: centre * step.clamp(-reach, reach).exp(), interval });
         if step.abs() < 0.005 {
@@ -86,32 +104,19 @@ fn within(
     found
 }
 
-fn stretches(
-    measurements: &[Measurement],
-    limit: usize,
-    beyond: fn(&LimitCount) -> f64,
-    centre: f64,
-    reach: f64,
-) -> Vec<MeasuredStretch> {
-    let mut found = Vec::new();
-    for (index, measurement) in measurements.iter().enumerate() {
-        let x = (measurement.rate / centre).ln();
+/// The stretches that have weight: less the farther their rates are from the centre.
+fn weighted(counts: &[StretchCount], centre: f64, reach: f64) -> Vec<WeightedStretch> {
+    let weighted = counts.iter().map(|&StretchCount { measurement, rate, requests, beyond }| {
+        let x = (rate / centre).ln();
         let far = (x.abs() / reach).min(1.0);
-        let weight = (1.0 - far.powi(3)).powi(3);
-        if weight <= 0.0 || measurement.outcome == RateOutcome::Void {
-            continue;
-        }
-        for count in measurement.counts.get(limit).into_iter().flatten() {
-            let (requests, beyond) = (count.requests, beyond(count));
-            found.push(MeasuredStretch { measurement: index, x, weight, requests, beyond });
-        }
-    }
-    found
+        WeightedStretch { measurement, x, weight: (1.0 - far.powi(3)).powi(3), requests, beyond }
+    });
+    weighted.filter(|stretch| stretch.weight > 0.0).collect()
 }
 
 /// Fits the line by Newton's method; `None` where no request is beyond the limit, or the share does not grow with the
 /// rate.
-fn line(stretches: &[MeasuredStretch], target: f64) -> Option<LogLine> {
+fn line(stretches: &[WeightedStretch], target: f64) -> Option<LogLine> {
     let total: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
     let requests: f64 = stretches.iter().map(|s| s.weight * s.requests).sum();
     if total <= 0.0 || requests <= 0.0 {
@@ -149,7 +154,7 @@ fn line(stretches: &[MeasuredStretch], target: f64) -> Option<LogLine> {
 }
 
 /// The interval of the crossing, as logarithms of the rate relative to the centre.
-fn interval(stretches: &[MeasuredStretch], line: &LogLine, target: f64) -> Option<(f64, f64)> {
+fn interval(stretches: &[WeightedStretch], line: &LogLine, target: f64, level: f64) -> Option<(f64, f64)> {
     let measurements =
         1 + stretches.windows(2).filter(|pair| pair[0].measurement != pair[1].measurement).count();
     let beyond: f64 = stretches.iter().map(|s| s.weight * s.beyond).sum();
@@ -159,7 +164,7 @@ fn interval(stretches: &[MeasuredStretch], line: &LogLine, target: f64) -> Optio
     let by_stretch = covariance(stretches, line, |a, b| std::ptr::eq(a, b));
     let by_measurement = covariance(stretches, line, |a, b| a.measurement == b.measurement);
     let freedom = (measurements - 2) as f64;
-    let t = normal::student(LEVEL, freedom);
+    let t = normal::student(level, freedom);
     let off = line.at - target.ln();
     // The largest of three variances at the crossing is used.
     let x = -off / line.slope;
@@ -176,7 +181,7 @@ fn interval(stretches: &[MeasuredStretch], line: &LogLine, target: f64) -> Optio
 
 /// The number of requests beyond the limit that come together: the variance of counts divided by that of independent
 /// requests.
-fn bunch(stretches: &[MeasuredStretch], line: &LogLine) -> f64 {
+fn bunch(stretches: &[WeightedStretch], line: &LogLine) -> f64 {
     let (mut off, mut weights) = (0.0, 0.0);
     for measurement in stretches.chunk_by(|a, b| a.measurement == b.measurement) {
         let expected: f64 =
@@ -190,9 +195,9 @@ fn bunch(stretches: &[MeasuredStretch], line: &LogLine) -> f64 {
 
 /// The covariance of the two coefficients of the line, where the counts of one group may be correlated.
 fn covariance(
-    stretches: &[MeasuredStretch],
+    stretches: &[WeightedStretch],
     line: &LogLine,
-    same: fn(&MeasuredStretch, &MeasuredStretch) -> bool,
+    same: fn(&WeightedStretch, &WeightedStretch) -> bool,
 ) -> [f64; 3] {
     let mut meat = [0.0; 3];
     let mut groups = 0.0;
