@@ -61,7 +61,7 @@ fn load(place: &Place, requests: &str, costs: [&str; 3], more: &[&str]) -> Answe
 #[test]
 fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     let place = Place::new();
-    let leaky = load(&place, "12000", ["0", "100", "0"], &[]).json();
+    let leaky = load(&place, "12000", ["0", "100", "0"], &["--rate", "4000"]).json();
     let memory = at(&leaky, "/load/servers/0/memory/0");
     assert_eq!(memory["leak"], true, "{memory}");
     let grown = memory["bytes_per_thousand"].as_f64().expect("a number");
@@ -79,7 +79,7 @@ fn a_hundred_leaked_bytes_per_request_are_found_and_their_absence_too() {
     assert!(dirty("after") >= dirty("before") + 1_000_000, "{} to {}", dirty("before"), dirty("after"));
     let mallocs = at(&leaky, "/arms/0/metrics/request.malloc.bytes/estimate").as_f64().expect("a number");
     assert!((100.0..102.0).contains(&mallocs), "{mallocs}");
-    let tight = load(&place, "6000", ["0", "0", "0"], &[]).json();
+    let tight = load(&place, "6000", ["0", "0", "0"], &["--rate", "4000"]).json();
     assert_eq!(at(&tight, "/load/servers/0/memory/0/leak"), false);
 }
 
@@ -252,7 +252,7 @@ fn a_go_server_is_read_while_it_runs() {
     let (url, server) = (format!("http://127.0.0.1:{port}/"), server.display().to_string());
     let words = |more: &[&'static str]| {
         let mut words: Vec<String> =
-            ["load", &url, "--json", "--no-store", "-c", "1"].map(String::from).to_vec();
+            ["load", &url, "--json", "--no-store", "-c", "1", "--rate", "500"].map(String::from).to_vec();
         words.extend(more.iter().map(|word| (*word).to_owned()));
         words.extend(["--".to_owned(), server.clone(), port.clone()]);
         words
@@ -296,7 +296,7 @@ fn a_go_server_is_read_while_it_runs() {
     }
 }
 
-/// A server in Python that collects garbage among 500,000 lists at every fiftieth request, and at no other time.
+/// A server in Python that collects garbage among 200,000 lists at every fiftieth request, and at no other time.
 const COLLECTING: &str = "
 import gc, socket, sys
 listener = socket.socket()
@@ -304,7 +304,7 @@ listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(('127.0.0.1', int(sys.argv[1])))
 listener.listen(16)
 gc.disable()
-kept = [[] for i in range(500000)]
+kept = [[] for i in range(200000)]
 served = 0
 while True:
     stream, _ = listener.accept()
@@ -321,7 +321,8 @@ fn slow_requests_that_met_a_collection_are_counted() {
     place.write("server.py", COLLECTING);
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
-    let words = ["load", &url, "--export", "load.json", "-c", "1", "-n", "100", "-d", "60s", "--"];
+    let words =
+        ["load", &url, "--export", "load.json", "-c", "1", "--rate", "200", "-n", "100", "-d", "60s", "--"];
     let answer = place.run(words.into_iter().chain(["python3", "server.py", &port]));
     assert!(answer.stdout.contains("pauses for collections: "), "{}", answer.exchange());
     let json: serde_json::Value = serde_json::from_str(&place.read("load.json")).expect("JSON");
@@ -366,7 +367,8 @@ fn the_runtime_of_a_helper_that_only_waits_is_not_that_of_the_server() {
          until test -e waits; do sleep 0.05; done; '{server}' {port} 0 0 0 & \
          trap \"kill -INT $helper; kill $!\" INT TERM; wait"
     );
-    let words = ["load", &url, "--json", "--no-store", "-c", "1", "-n", "400", "-d", "60s", "--"];
+    let words =
+        ["load", &url, "--json", "--no-store", "-c", "1", "--rate", "500", "-n", "100", "-d", "60s", "--"];
     let answer = place.run(words.into_iter().chain(["sh", "-c", &script]));
     let absent = at(&answer.json(), "/load/servers/0/runtime/absent").clone();
     assert_eq!(absent, "no process with a language runtime ran under load", "{}", answer.exchange());

@@ -234,24 +234,8 @@ fn a_server_is_started_weighed_and_ended() {
     place.write("server.py", SERVER);
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
-    let answer = place.run([
-        "load",
-        &url,
-        "--json",
-        "-c",
-        "1",
-        "-n",
-        "6000",
-        "-d",
-        "60s",
-        "--timeout",
-        "60s",
-        "--",
-        "python3",
-        "server.py",
-        &port,
-        "-1",
-    ]);
+    let load = "load --json -c 1 --rate 500 -n 200 -d 60s --timeout 60s";
+    let answer = place.run(load.split(' ').chain([&*url, "--", "python3", "server.py", &port, "-1"]));
     assert!(matches!(answer.code, 0 | 3), "{}", answer.exchange());
     let json = answer.json();
     let cpu = at(&json, "/arms/0/metrics/request.cpu/estimate").as_f64().expect("a number");
