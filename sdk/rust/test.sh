@@ -7,5 +7,5 @@ export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/../../target/sdk-rust}"
 cargo fmt --check
 cargo clippy --offline --all-targets -- -D warnings
 cargo test --offline
-cargo build --offline --release --examples --benches
+cargo build --offline --release --example conformance
 python3 ../conformance/run.py -- "$CARGO_TARGET_DIR/release/examples/conformance"
