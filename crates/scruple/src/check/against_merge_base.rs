@@ -87,9 +87,12 @@ pub fn check(args: &RevisionArgs) -> Result<Code, Fault> {
     let (benches, commands) = separate_benches(&subjects, built.prepared);
     let mut weighed = Vec::new();
     let mut brought = Vec::new();
-    for pair in benches {
-        let (labels, head) = (&built.labels, (terms.clone(), &remarks));
-        weighed.push(suite(args, &config, pair, labels, head, interrupted.clone(), &mut brought)?);
+    for (name, pair) in benches {
+        // As in a history: cases of different programs may have the same name.
+        let prefix = (subjects.len() > 1).then_some(name);
+        let sides = suite_sides(pair, &built.labels, prefix.as_deref());
+        let head = (terms.clone(), &remarks);
+        weighed.push(suite(args, &config, sides, head, interrupted.clone(), &mut brought)?);
     }
     let (own, configured) =
         (metrics_and_limits::parse_limits(&args.limit, &brought)?, config.limits(&brought)?);
@@ -182,40 +185,41 @@ fn base(args: &RevisionArgs, place: &str) -> Result<String, Fault> {
     })
 }
 
-type PreparedPairs = Vec<[Prepared; 2]>;
+type NamedPairs = Vec<(String, [Prepared; 2])>;
 
-/// Separates the arms of bench programs, in pairs, from those of commands.
-fn separate_benches(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (PreparedPairs, Vec<Prepared>) {
+/// Separates the arms of bench programs, in pairs with their names, from those of commands.
+fn separate_benches(subjects: &[SubjectTemplate], prepared: Vec<Prepared>) -> (NamedPairs, Vec<Prepared>) {
     let (mut benches, mut commands) = (Vec::new(), Vec::new());
     let mut rest = prepared.into_iter();
     for subject in subjects {
         let (Some(old), Some(new)) = (rest.next(), rest.next()) else { break };
         match subject.bench {
-            true => benches.push([old, new]),
+            true => benches.push((subject.name.clone(), [old, new])),
             false => commands.extend([old, new]),
         }
     }
     (benches, commands)
 }
 
+/// The two versions of a bench program.
+fn suite_sides(pair: [Prepared; 2], labels: &[String; 2], prefix: Option<&str>) -> Vec<BenchSide> {
+    let sides = pair.into_iter().zip(labels).map(|(one, label)| BenchSide {
+        folder: Some(one.job.folder),
+        env: one.job.env,
+        prefix: prefix.map(str::to_owned),
+        ..BenchSide::new(Some(label.clone()), one.job.program, one.job.argv)
+    });
+    sides.collect()
+}
+
 fn suite(
     args: &RevisionArgs,
     config: &Config,
-    pair: [Prepared; 2],
-    labels: &[String; 2],
+    sides: Vec<BenchSide>,
     (terms, remarks): (Terms, &Remarks),
     interrupted: Arc<AtomicBool>,
     brought: &mut Vec<Metric>,
 ) -> Result<WeighedRun, Fault> {
-    let sides: Vec<BenchSide> = pair
-        .into_iter()
-        .zip(labels)
-        .map(|(one, label)| BenchSide {
-            folder: Some(one.job.folder),
-            env: one.job.env,
-            ..BenchSide::new(Some(label.clone()), one.job.program, one.job.argv)
-        })
-        .collect();
     let work = WorkFolder::make()?;
     let programs: Vec<&Path> = sides.iter().map(|side| side.program.path.as_path()).collect();
     let mut run = new_run::empty_run(args.seed, args.store.label.as_deref(), terms, &programs);

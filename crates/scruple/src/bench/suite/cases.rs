@@ -201,6 +201,14 @@ impl Weighed {
     }
 }
 
+/// Returns a case with its name in this run.
+pub(super) fn case_of(prefix: Option<&str>, case: Case) -> Case {
+    match prefix {
+        Some(prefix) => Case { name: format!("{prefix}/{}", case.name), ..case },
+        None => case,
+    }
+}
+
 /// Returns the name of a case with the parameters that distinguish it from cases of the same name.
 pub(super) fn full_name(case: &Case) -> String {
     with_values(&case.name, &case.params)

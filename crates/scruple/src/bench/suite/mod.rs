@@ -44,7 +44,7 @@ use crate::new_run::{self, Passes};
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
-use cases::{CaseEnd, Weighed, arm_name};
+use cases::{CaseEnd, Weighed, arm_name, case_of};
 use counting::CountingPass;
 use earlier_core::EarlierCore;
 use instructions::InstructionPass;
@@ -183,9 +183,10 @@ impl Suite {
         // What the base declares is no limit for the change, which may have changed either the budget or what exceeds it.
         let first_limited = usize::from(sides.len() > 1);
         for (index, side) in sides.iter_mut().enumerate() {
-            let label = side.label.clone();
+            let (label, prefix) = (side.label.clone(), side.prefix.clone());
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
             let introduction = introduce::introduce(side, padding, effort.case_limit, &interrupted, |case| {
+                let case = case_of(prefix.as_deref(), case);
                 let threads = selection.threads_of(&case);
                 for threads in &threads {
                     let names = &mut declared.names;

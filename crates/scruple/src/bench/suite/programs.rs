@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub struct BenchSide {
     /// The name of the program in tables, if there are several.
     pub label: Option<String>,
+    /// What stands before the names of its cases, if other programs may have cases of the same names.
+    pub prefix: Option<String>,
     /// The file to execute.
     pub program: Program,
     /// The words of the command line.
@@ -35,7 +37,8 @@ pub struct BenchSide {
 impl BenchSide {
     /// Creates the side of a program that starts in Scruple's working folder, before its description is known.
     pub fn new(label: Option<String>, program: Program, argv: Vec<OsString>) -> BenchSide {
-        BenchSide { label, program, argv, folder: None, env: Vec::new(), counted_env: None, hello: None }
+        let (env, hello) = (Vec::new(), None);
+        BenchSide { label, prefix: None, program, argv, folder: None, env, counted_env: None, hello }
     }
 
     pub(super) fn start<'a>(

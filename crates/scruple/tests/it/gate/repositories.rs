@@ -196,3 +196,30 @@ fn what_is_known_of_the_versions_is_said_in_the_results_of_suites_as_well() {
     let comment = std::fs::read_to_string(place.file("gate.md")).expect("a comment");
     assert!(comment.contains("runs the present") && comment.contains("new.c"), "{comment}");
 }
+
+#[test]
+fn cases_of_one_name_in_two_programs_have_the_names_of_their_programs() {
+    let place = Place::new();
+    let repository = Repository::new(&place, "repo");
+    let commit = |bytes: [&str; 2]| {
+        for (program, bytes) in ["one", "two"].into_iter().zip(bytes) {
+            let case = format!(r#"{{"name":"sum","cost":5,"bytes":{bytes}}}"#);
+            let words = fake(&place, &[&case]).into_iter().map(|word| format!("'{word}'"));
+            let words: Vec<String> = words.collect();
+            repository.write_program(program, &format!("#!/bin/sh\nexec {}\n", words.join(" ")));
+        }
+        repository.commit("step");
+    };
+    let bench = |name: &str| format!("[[bench]]\nname = \"{name}\"\nprogram = \"./{name}\"\n");
+    let limits = "[limits]\n\"two/sum.alloc.bytes\" = { max = \"40 B\" }\n";
+    repository.write("scruple.toml", &format!("{}{}{limits}", bench("one"), bench("two")));
+    commit(["16", "32"]);
+    commit(["16", "48"]);
+    let words = "check --base HEAD~1 --no-store --build true --artifact one --artifact two --gate alloc.bytes --budget 1ms";
+    let mut command = place.command(words.split(' '));
+    let answer = place.finish(command.current_dir(place.file("repo")));
+    assert_eq!(answer.code, 1, "{}", answer.exchange());
+    let text = answer.unwrapped();
+    assert!(text.contains("regression two/sum allocated 32 B → 48 B"), "{text}");
+    assert!(text.contains("Limit two/sum:alloc.bytes<=40 B: exceeded by ‘two/sum @HEAD"), "{text}");
+}
