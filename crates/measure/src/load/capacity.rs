@@ -226,7 +226,7 @@ fn of_responses(part: &RunPart, beyond: &dyn Fn(&Latencies) -> f64) -> LimitCoun
 mod tests {
     use super::super::ConnectionOutcomes;
     use super::*;
-    use crate::load::{Failures, GeneratorCost};
+    use crate::load::{Failures, GeneratorCost, Unanswered};
 
     /// Of four parts the generator was late in one, whose responses would break the limit.
     #[test]
@@ -261,6 +261,7 @@ mod tests {
             kinds: Vec::new(),
             slowest: Vec::new(),
             unfinished: 0,
+            unanswered: Unanswered::default(),
             generator: GeneratorCost::default(),
             tick_lateness: Latencies::of([(0, 50), (20 * MS, 50)]),
             doubts: Vec::new(),

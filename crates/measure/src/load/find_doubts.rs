@@ -206,7 +206,19 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
             ("no-answers", text.to_owned())
         }
         Ended::Interrupted => {
-            ("interrupted", "the run was interrupted; the figures cover the time until then".to_owned())
+            let waited = result.unanswered.longest;
+            // Some requests always have no answer yet. They matter where an answer never took that long.
+            let unusual = result.times.response.max().is_none_or(|longest| waited > longest);
+            let without = match unusual && waited > 0 {
+                true => format!(
+                    ", when {} had no answer; the oldest had waited {}",
+                    plural::grouped(result.unanswered.requests, "request"),
+                    time(waited as f64)
+                ),
+                false => String::new(),
+            };
+            let text = format!("the run was interrupted; the figures cover the time until then{without}");
+            ("interrupted", text)
         }
         Ended::ServerGone => (
             "server-gone",

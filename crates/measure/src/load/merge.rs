@@ -6,7 +6,7 @@ use super::generator_delays::DelayedRecord;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
 use super::result::{
-    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart,
+    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart, Unanswered,
 };
 use super::shared::Ended;
 use super::stalls;
@@ -82,6 +82,7 @@ pub(crate) fn merge(
         generator: cost(&threads),
         tick_lateness: Latencies::default(),
         unfinished: threads.iter().map(|thread| thread.unfinished).sum(),
+        unanswered: recorders.iter().map(|r| r.unanswered).fold(Unanswered::default(), Unanswered::join),
         doubts: Vec::new(),
         parts,
     };

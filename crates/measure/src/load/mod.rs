@@ -64,7 +64,8 @@ pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, RequestOrder, request_file};
 pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};
 pub use result::{
-    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes, RunPart,
+    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes,
+    RunPart, Unanswered,
 };
 pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Session, TurnEvent, run, run_watched};

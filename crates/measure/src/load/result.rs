@@ -57,8 +57,31 @@ pub struct LoadResult {
     pub tick_lateness: Latencies,
     /// The number of sessions in progress at the end.
     pub unfinished: u64,
+    /// The requests that had no answer when the load was interrupted.
+    pub unanswered: Unanswered,
     /// The doubts about the figures.
     pub doubts: Vec<Doubt>,
+}
+
+/// Requests without an answer when a load is interrupted. They count neither as answered nor as failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Their number.
+    pub requests: u64,
+    /// How long the first of them had been due, in nanoseconds.
+    pub longest: u64,
+}
+
+impl Unanswered {
+    /// Adds a request that had been due for so many nanoseconds.
+    pub(crate) fn add(&mut self, waited: u64) {
+        self.requests += 1;
+        self.longest = self.longest.max(waited);
+    }
+
+    pub(crate) fn join(self, other: Unanswered) -> Unanswered {
+        Unanswered { requests: self.requests + other.requests, longest: self.longest.max(other.longest) }
+    }
 }
 
 /// How the requests went by connection.

@@ -7,6 +7,7 @@ use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
 use super::request::{Failed, Request};
+use super::result::Unanswered;
 use super::stalls::{Arrival, StallDetector};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -209,6 +210,7 @@ pub(crate) struct Recorder {
     pub(crate) last_done: u64,
     /// Failures to connect while no request waited for the connection.
     pub(crate) idle_failures: Failures,
+    pub(crate) unanswered: Unanswered,
 }
 
 impl Recorder {
@@ -271,6 +273,7 @@ impl Recorder {
             repeated: 0,
             last_done: 0,
             idle_failures: Failures::default(),
+            unanswered: Unanswered::default(),
         }
     }
 

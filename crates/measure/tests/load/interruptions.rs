@@ -39,14 +39,20 @@ fn an_interrupted_closed_loop_lasted_until_then_though_its_server_hung() {
         while servers::request(&mut stream) {}
     });
     let interrupted = AtomicBool::new(false);
-    let mut at = 0.0;
+    let (mut last, mut at) = (None, 0.0);
     let plan = Plan { max_requests: None, ..small() };
     let result = run(&target(address), &plan, &interrupted, &mut |progress| {
-        if progress.answered == 4 && progress.elapsed > 0.3 && !interrupted.swap(true, Ordering::Relaxed) {
+        last = last.or((progress.answered == 4).then_some(progress.elapsed));
+        // Until the hanging requests have waited for longer than any answer took.
+        let long = last.is_some_and(|last| progress.elapsed > 2.0 * last + 0.3);
+        if long && !interrupted.swap(true, Ordering::Relaxed) {
             at = progress.elapsed;
         }
     })
     .expect("a part of a run");
     assert_eq!((result.ended, result.counts.answered), (Ended::Interrupted, 4));
     assert!(result.rate() <= 4.0 / at, "{} in {at} s", result.rate());
+    assert_eq!(result.unanswered.requests, 4);
+    let said = "when 4 requests had no answer; the oldest had waited ";
+    assert!(result.doubts.iter().any(|doubt| doubt.text.contains(said)), "{:?}", result.doubts);
 }

@@ -3,9 +3,9 @@
 use super::windows::{Loads, TargetServer};
 use crate::progress::in_words;
 use scruple_core::harmless_text::plain;
+use scruple_core::plural;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Subject};
-use scruple_core::unit::grouped;
 use scruple_measure::load::cost::memory_growth::FILLED;
 use scruple_measure::load::{self, Doubt, Failure};
 
@@ -72,9 +72,9 @@ pub fn remark(run: &mut Run, loads: &Loads) {
             run.warn(&few.code, format!("{of}{}", few.text));
         }
         if server.pool.unfinished > 0 {
-            let text =
-                "sessions were unfinished at the end: their requests are counted, the sessions are not";
-            run.warn("unfinished", format!("{of}{} {text}", grouped(server.pool.unfinished as f64)));
+            let sessions = plural::grouped(server.pool.unfinished, "session");
+            let text = "unfinished at the end: requests in them are counted, as sessions they are not";
+            run.warn("unfinished", format!("{of}{sessions} {text}"));
         }
         if server.void > 0 {
             run.warn(

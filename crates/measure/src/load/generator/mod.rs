@@ -11,6 +11,7 @@ mod poll_or_sleep;
 mod queue;
 mod sending;
 mod turn_time;
+mod unanswered;
 mod users;
 
 use super::clock;
@@ -20,7 +21,6 @@ use super::failure::Failure;
 use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
 use super::receive_times::ArrivalClock;
-use super::request::Failed;
 use super::request_sink::RequestSink;
 use super::result::ConnectionOutcomes;
 use super::send_times::{RateCourse, SendSchedule, Share};
@@ -423,74 +423,5 @@ impl Generator {
     /// Makes an idle connection available to the next request.
     fn offer(&mut self, index: usize) {
         self.queue.offer(index, &mut self.connections.list[index], self.schedule.is_none());
-    }
-
-    /// Fails the requests that have waited for longer than `timeout` nanoseconds, or since the last call for a server
-    /// that announced the end of a connection to close it.
-    fn give_up_on(&mut self, now: u64, timeout: u64) {
-        for index in 0..self.connections.list.len() {
-            if self.connections.list[index].http2.is_some() {
-                self.give_up_streams(index, now.saturating_sub(timeout));
-                continue;
-            }
-            let connection = &mut self.connections.list[index];
-            if connection.awaits_close() && std::mem::replace(&mut connection.closing, true) {
-                self.on_end(index);
-                continue;
-            }
-            match (connection.link, connection.exchange) {
-                (ConnectionState::Up, Some(exchange)) if now.saturating_sub(exchange.sent) >= timeout => {
-                    self.connections.list[index].cause = connection.cause_of_time_out(&exchange);
-                    self.fail(index, Failure::TimedOut);
-                }
-                (ConnectionState::Connecting, _) if now.saturating_sub(connection.since) >= timeout => {
-                    self.unconnected(index, Failure::Unconnected);
-                }
-                (ConnectionState::Handshaking, _) if now.saturating_sub(connection.since) >= timeout => {
-                    self.connections.list[index].cause =
-                        Some(Failed::Cause(Failure::Tls, "the handshake did not end in time".into()));
-                    self.unconnected(index, Failure::Tls);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Accounts for the requests that are in flight or wait when the turn ends at `now`: they failed, or do not count
-    /// at all if the turn was interrupted. Connections with requests in flight are closed, the others stay open.
-    pub(crate) fn account_for_unfinished(&mut self, ended: Ended, now: u64) {
-        for index in 0..self.connections.list.len() {
-            let busy: Vec<Exchange> = self.connections.list[index].exchanges().collect();
-            if busy.is_empty() {
-                continue;
-            }
-            self.connections.list[index].outcomes.1 += busy.len() as u64;
-            self.in_flight -= busy.len();
-            for exchange in busy.iter().filter(|_| ended != Ended::Interrupted) {
-                let cause = self.connections.list[index].cause_of_time_out(exchange);
-                self.recorder.failed(exchange, now, Failure::TimedOut, cause.as_ref());
-                self.record_request(exchange, now, None, Err(Failure::TimedOut));
-            }
-            self.connections.close(index, now);
-        }
-        while let Some(exchange) = self.queue.repeated.pop_front().filter(|_| ended != Ended::Interrupted) {
-            self.recorder.unread += 1;
-            self.recorder.failed(&exchange, now, Failure::TimedOut, None);
-            self.record_request(&exchange, now, None, Err(Failure::TimedOut));
-        }
-        while let Some(due) = self.queue.pop().filter(|_| ended != Ended::Interrupted) {
-            let (request, part) = (self.request_of(due), self.time.part(due.at));
-            let exchange = due.exchange(request, part, now);
-            self.recorder.failed(&exchange, now, Failure::Unsent, None);
-            self.record_request(&exchange, now, None, Err(Failure::Unsent));
-        }
-        if let Some(sink) = &mut self.sink {
-            sink.flush();
-        }
-        self.live().publish_counts(&self.recorder);
-        self.live().publish_record(&self.recorder, true);
-        self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
-        self.queue.clear();
-        self.time.finish();
     }
 }

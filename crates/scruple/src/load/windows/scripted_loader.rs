@@ -9,7 +9,7 @@ use scruple_measure::load::cost::sheet::Sheet;
 use scruple_measure::load::cost::window::Window;
 use scruple_measure::load::{
     self, ConnectionOutcomes, Delayed, Doubt, Ended, Failure, Failures, GeneratorCost, Latencies, LoadResult,
-    Plan, RequestCounts, RequestKind, RequestTimes, RunPart,
+    Plan, RequestCounts, RequestKind, RequestTimes, RunPart, Unanswered,
 };
 use scruple_measure::memory_map::MemoryMap;
 use scruple_stats::sorting::SortedMap;
@@ -172,6 +172,7 @@ fn result(entry: &ScriptedWindow) -> Result<LoadResult, Fault> {
         kinds: Vec::<RequestKind>::new(),
         slowest: Vec::new(),
         unfinished: 0,
+        unanswered: Unanswered::default(),
         generator: GeneratorCost {
             threads: 1,
             elapsed: span,
