@@ -19,6 +19,8 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     let mut sentences = sentence::verdicts(report);
     sentences.extend(few_readings::lines(report));
     sentences.extend(unlike_medians::lines(report));
+    sentences.extend(report.checked.iter().map(sentence::limit));
+    sentences.extend(report.run.warnings.iter().map(|warning| warning.text.clone()));
     if !sentences.is_empty() {
         out.push('\n');
         let sentences: Vec<String> = sentences.iter().map(|one| in_markup(one, markup)).collect();

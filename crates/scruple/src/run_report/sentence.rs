@@ -4,6 +4,7 @@ use super::Report;
 use super::advice::advice;
 use crate::render::node_spread;
 use scruple_core::evidence::{Evidence, Replicate};
+use scruple_core::judge::limits::{Checked, Kept};
 use scruple_core::judge::{self, Judged};
 use scruple_core::metric::metric;
 use scruple_core::subject::{Arm, Role};
@@ -386,6 +387,25 @@ pub(crate) fn absences<'a>(absent: impl IntoIterator<Item = (&'a str, &'a str)>)
     }
     let line = |(reason, names): (&str, Vec<&str>)| format!("{}: absent, because {reason}", names.join(", "));
     reasons.into_iter().map(line).collect()
+}
+
+/// Whether a limit was kept, in a word or two.
+pub fn kept(checked: &Checked) -> &'static str {
+    match checked.kept {
+        Kept::Yes => "kept",
+        Kept::No => "EXCEEDED",
+        Kept::CantTell => "can’t tell",
+    }
+}
+
+/// Whether a limit was kept, by which arm, and with what figure.
+pub fn limit(checked: &Checked) -> String {
+    let Checked { limit, arm, found, .. } = checked;
+    let word = kept(checked);
+    match checked.kept {
+        Kept::CantTell => format!("Limit {limit}: {word} for ‘{arm}’: {found}"),
+        Kept::Yes | Kept::No => format!("Limit {limit}: {word} by ‘{arm}’, which has {found}"),
+    }
 }
 
 #[cfg(test)]

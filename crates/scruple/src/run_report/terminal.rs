@@ -345,13 +345,13 @@ const LIMITS: usize = 8;
 fn checked(report: &Report<'_>, width: usize, out: &mut String) {
     let few = report.checked.len() <= LIMITS;
     for checked in report.checked.iter().filter(|checked| few || checked.kept != Kept::Yes) {
-        let (arm, found) = (&checked.arm, &checked.found);
-        let (style, word, rest) = match checked.kept {
-            Kept::Yes => (GOOD, "kept", format!("by ‘{arm}’, which has {found}")),
-            Kept::No => (BAD, "EXCEEDED", format!("by ‘{arm}’, which has {found}")),
-            Kept::CantTell => (OPEN, "can’t tell", format!("for ‘{arm}’: {found}")),
+        let style = match checked.kept {
+            Kept::Yes => GOOD,
+            Kept::No => BAD,
+            Kept::CantTell => OPEN,
         };
-        let line = wrap(&format!("Limit {}: {word} {rest}", checked.limit), width).replace('\n', "\n  ");
+        let word = sentence::kept(checked);
+        let line = wrap(&sentence::limit(checked), width).replace('\n', "\n  ");
         let _ = writeln!(out, "{}", line.replacen(word, &format!("{style}{word}{style:#}"), 1));
     }
     let kept = report.checked.iter().filter(|checked| checked.kept == Kept::Yes).count();

@@ -24,6 +24,20 @@ pub fn play(place: &Place, words: &[&str]) -> Answer {
 }
 
 #[test]
+fn documents_say_whether_limits_were_kept_and_what_else_was_remarked() {
+    for ending in ["md", "adoc", "org"] {
+        let place = Place::new();
+        place.write("scruple.toml", "[limits]\n\"*.time.wall\" = { max = \"1 s\" }\n");
+        let file = format!("run.{ending}");
+        play(&place, &["--limit", "malloc.bytes<4kB", "--export", &file]);
+        let text = place.read(&file);
+        for said in ["4kB: EXCEEDED by ‘", "limits of scruple.toml"] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+}
+
+#[test]
 fn json_holds_the_whole_run() {
     let answer = play(&Place::new(), &["--json", "--limit", "malloc.bytes<4kB"]);
     assert_snapshot!(answer.exchange(), @r#"
