@@ -345,10 +345,11 @@ pub fn clause(row: &FunctionDifference, part: &DifferencePart) -> String {
             } else if before == after {
                 // Each place of the call tree has its own cost of a call.
                 format!("{before} times in both, at other places of the call tree")
-            } else if times < 0.01 || (times - 1.0).abs() < 0.005 {
+            } else if part.calls.0 <= 1 || times < 0.01 || (times - 1.0).abs() < 0.005 {
                 format!("{before} → {after} times")
             } else {
-                format!("{before} → {after} times, × {times:.2}")
+                let digits = if times < 100.0 { 2 } else { 0 };
+                format!("{before} → {after} times, × {times:.digits$}")
             };
             // No caller of the function is known, in one program or in both.
             if is_itself { format!("is called {numbers}") } else { format!("{site}calls {callee} {numbers}") }
