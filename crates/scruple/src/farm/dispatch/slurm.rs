@@ -206,6 +206,8 @@ impl Slurm {
             }
         };
         let mut first = true;
+        // The units that Slurm refused just now. A controller that restarts refuses what it accepts a moment later.
+        let mut refused: Vec<String> = Vec::new();
         loop {
             let done = order.folder.done()?;
             failure(order.folder, &all)?;
@@ -237,17 +239,24 @@ impl Slurm {
                 let ended = is_ending && now - *ending.entry(name.clone()).or_insert(now) > ENDING;
                 if !jobs.is_empty() && !ended {
                     missing.remove(name);
-                } else if first || ended || now - *missing.entry(name.clone()).or_insert(now) > GRACE {
+                } else if first
+                    || ended
+                    || refused.contains(name)
+                    || now - *missing.entry(name.clone()).or_insert(now) > GRACE
+                {
                     lost.push(name.clone());
                 }
             }
             first = false;
             if !lost.is_empty() {
                 match self.send_again(order, &lost, &done, &queue, &mut attempts) {
-                    Ok(()) => {}
+                    Ok(()) => refused.clear(),
                     Err(SendFailure::Fault(fault)) => return Err(fault),
                     Err(SendFailure::Refused(why)) if Slurm::queue(order).is_ok() => {
-                        return Err(Fault::usage(format!("Slurm rejects the units: {why}")));
+                        if !refused.is_empty() {
+                            return Err(Fault::usage(format!("Slurm rejects the units: {why}")));
+                        }
+                        refused = lost;
                     }
                     Err(SendFailure::Refused(why)) => {
                         once(format!("Slurm does not answer ({why}): waiting for it, and for results"));

@@ -284,8 +284,20 @@ fn slurm_gets_the_partition_and_the_options_of_the_configuration() {
         "scruple.toml",
         "[farm]\nkind = \"slurm\"\npartition = \"aside\"\noptions = [\"--exclude=n3\", \"--comment=x y\"]\n",
     );
-    let answer = place.finish(cluster.configure(&mut place.command(WORDS)));
+    // The first time, the controller is just restarting.
+    let refused = place.file("refused").display().to_string();
+    let sbatch = format!(
+        "#!/bin/sh\nmkdir '{refused}' 2>/dev/null && echo 'Unexpected missing socket error' >&2 && exit 1\n\
+         exec /usr/bin/sbatch \"$@\"\n"
+    );
+    std::fs::create_dir(place.file("bin")).expect("a folder");
+    place.executable("bin/sbatch", &sbatch);
+    let folders = std::env::var("PATH").unwrap_or_default();
+    let mut command = place.command(WORDS);
+    command.env("PATH", format!("{}:{folders}", place.file("bin").display()));
+    let answer = place.finish(cluster.configure(&mut command));
     assert_eq!(answer.code, 0, "{}", answer.exchange());
+    assert!(place.file("refused").exists(), "{}", answer.exchange());
     assert_eq!(readings(&answer.json(), "./two", "time.cpu").len(), 12, "two units of six blocks");
     assert_eq!(cluster.used(), ["apart"]);
     place.write("scruple.toml", "[farm]\nkind = \"slurm\"\npartition = \"none\"\n");
