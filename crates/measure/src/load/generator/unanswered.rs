@@ -60,7 +60,11 @@ impl Generator {
             }
             self.connections.close(index, now);
         }
-        while let Some(exchange) = self.queue.repeated.pop_front().filter(|_| ended != Ended::Interrupted) {
+        while let Some(exchange) = self.queue.repeated.pop_front() {
+            if ended == Ended::Interrupted {
+                self.recorder.unanswered.add(now.saturating_sub(exchange.intended));
+                continue;
+            }
             self.recorder.unread += 1;
             self.recorder.failed(&exchange, now, Failure::TimedOut, None);
             self.record_request(&exchange, now, None, Err(Failure::TimedOut));
