@@ -22,7 +22,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if env::var("PROFILE").as_deref() != Ok("release") {
         // A program at a fixed address has no relocations. A debug build has 100,000, which take a third of a start.
-        if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
+        if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("gnu") {
             println!("cargo::rustc-link-arg-bins=-no-pie");
         }
         return;
