@@ -1,6 +1,7 @@
 //! Bench programs with simulated clocks, so that their figures are known by construction.
 
 use crate::programs::python;
+use crate::repository::Repository;
 use crate::support::{Answer, Place};
 
 const FAKE: &str = include_str!("fake_bench.py");
@@ -15,6 +16,16 @@ pub fn fake(place: &Place, words: &[&str]) -> Vec<String> {
         vec![python().unwrap_or("python3").to_owned(), "-S".to_owned(), script.display().to_string()];
     all.extend(words.iter().map(|word| (*word).to_owned()));
     all
+}
+
+/// The same command line as one text, as a shell and `--against` take it.
+pub fn fake_line(place: &Place, words: &[&str]) -> String {
+    shell_words::join(fake(place, words))
+}
+
+/// Writes a bench program with `cases` into a repository, where it is `./NAME`.
+pub fn write_bench(place: &Place, repository: &Repository, name: &str, cases: &[&str]) {
+    repository.write_program(name, &format!("#!/bin/sh\nexec {}\n", fake_line(place, cases)));
 }
 
 /// Runs `scruple bench` with the fixed options and `options` on the fake bench program with the arguments `words`.

@@ -1,6 +1,6 @@
 //! Answers of bench programs: Scruple refuses impossible figures with the reason, and marks coarse ones as uncertain.
 
-use crate::fake::{bench, bench_freely, fake};
+use crate::fake::{bench, bench_freely, fake_line};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
@@ -339,10 +339,7 @@ fn a_limit_in_the_configuration_is_for_a_case_that_there_is() {
 #[test]
 fn a_case_that_one_program_lacks_has_no_counterpart() {
     let place = Place::new();
-    let words = |cases: &[&str]| {
-        let words = fake(&place, cases);
-        words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ")
-    };
+    let words = |cases: &[&str]| fake_line(&place, cases);
     let (lost, new) = (r#"{"name":"lost","cost":7}"#, r#"{"name":"new","cost":7}"#);
     let answer = bench(&place, &["--no-store", "--against", &words(&[GOOD, lost])], &[GOOD, new]);
     let ends = |name: &str, end: &str| {
@@ -415,8 +412,8 @@ fn objects_that_share_a_block_are_counted_as_the_part_that_they_take() {
 fn possible_errors_of_figures_are_not_compared() {
     let paused = |every: u32| format!(r#"{{"name":"paused","cost":100,"pause":[{every},1000]}}"#);
     let place = Place::new();
-    let old = fake(&place, &[&paused(300)]).iter().map(|word| format!("'{word}' ")).collect::<String>();
-    let options = ["--no-store", "--json", "--count-only", "--against", old.trim()];
+    let old = fake_line(&place, &[&paused(300)]);
+    let options = ["--no-store", "--json", "--count-only", "--against", &old];
     let run = bench_freely(&place, &options, &[&paused(500)]).json();
     let metrics: Vec<&str> = run["comparisons"]
         .as_array()
@@ -462,8 +459,8 @@ fn counts_that_differ_from_process_to_process_are_not_exact() {
     assert_eq!(quality(&case("")), "exact");
     assert_ne!(quality(&case(r#","drawn":"draws""#)), "exact");
     let place = Place::new();
-    let old = fake(&place, &[&case("")]).iter().map(|word| format!("'{word}' ")).collect::<String>();
-    let options = ["--no-store", "--json", "--against", old.trim()];
+    let old = fake_line(&place, &[&case("")]);
+    let options = ["--no-store", "--json", "--against", &old];
     let run = bench(&place, &options, &[&case(r#","drawn":"draws""#)]).json();
     let comparisons = run["comparisons"].as_array().expect("comparisons");
     let one = comparisons.iter().find(|one| one["metric"] == "alloc.bytes").expect("judged");

@@ -1,13 +1,13 @@
 //! What `scruple bench` shows on a terminal while it runs.
 
-use crate::fake::fake;
+use crate::fake::fake_line;
 use crate::support::Place;
 use std::process::Command;
 
 /// Runs Scruple with a terminal of 100 columns as its standard error, and returns what Scruple wrote there. The program
 /// `script` (util-linux) makes the terminal; standard output goes to a file.
 fn on_a_terminal(place: &Place, options: &str, cases: &[&str]) -> String {
-    let program = shell_words::join(fake(place, cases));
+    let program = fake_line(place, cases);
     let scruple = shell_words::quote(env!("CARGO_BIN_EXE_scruple"));
     let line = format!("stty cols 100 rows 40; {scruple} bench {options} --seed 7 -- {program} > table.txt");
     let mut command = Command::new("script");

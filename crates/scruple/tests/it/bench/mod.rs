@@ -8,7 +8,7 @@ mod live;
 mod python;
 mod shared_core;
 
-use crate::fake::{bench, bench_freely, fake};
+use crate::fake::{bench, bench_freely, fake, fake_line};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
@@ -165,10 +165,9 @@ fn a_stored_run_is_a_baseline() {
 #[test]
 fn two_builds_are_compared_case_by_case() {
     let place = Place::new();
-    let old = fake(&place, &[ONE, TWO]);
-    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let old = fake_line(&place, &[ONE, TWO]);
     let slower = r#"{"name":"zoo/ant","cost":6,"bytes":16}"#;
-    let options = ["--no-store", "--processes", "6", "--against", &old.join(" ")];
+    let options = ["--no-store", "--processes", "6", "--against", &old];
     let answer =
         bench_freely(&place, &[&["--seed", "7", "--blocks", "12"], &options[..]].concat(), &[slower, TWO]);
     assert_snapshot!(answer.exchange(), @r"

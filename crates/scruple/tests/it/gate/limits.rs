@@ -1,7 +1,7 @@
 //! `scruple check` with limits, and what it advises where it cannot tell.
 
 use super::{bytes, scripted};
-use crate::fake::fake;
+use crate::fake::{fake, fake_line};
 use crate::scripted_readings::{arm, noisy_arm};
 use crate::support::{Answer, Place};
 
@@ -40,13 +40,12 @@ fn a_gate_that_cannot_tell_names_the_option_that_was_given() {
 #[test]
 fn a_count_that_varies_in_the_new_version_only_gets_the_reading_that_decides() {
     let place = Place::new();
-    let against: Vec<String> = fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
-    let against: Vec<String> = against.iter().map(|word| format!("'{word}'")).collect();
+    let against = fake_line(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
     let varies =
         format!(r#"{{"name":"zoo/ant","cost":5,"bytes":24,"drawn":"{}"}}"#, place.file("draws").display());
     let words = "check bench --no-store --count-only --gate alloc.bytes --against";
     let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-    words.extend([against.join(" "), "--".to_owned()]);
+    words.extend([against, "--".to_owned()]);
     words.extend(fake(&place, &[&varies]));
     let answer = place.run(words);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
@@ -79,12 +78,11 @@ fn launches_that_are_given_go_to_what_decides() {
 
 /// Gates the counts of two builds of a suite with these cases.
 fn gate_cases(place: &Place, cases: [&[&str]; 2], more: &[&str]) -> Answer {
-    let [old, new] = cases.map(|cases| fake(place, cases));
-    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let [old, new] = cases;
     let words = ["check", "bench", "--no-store", "--count-only", "--gate", "alloc.bytes"];
     let mut words: Vec<String> = words.iter().chain(more).map(|word| (*word).to_owned()).collect();
-    words.extend(["--against".to_owned(), old.join(" "), "--".to_owned()]);
-    words.extend(new);
+    words.extend(["--against".to_owned(), fake_line(place, old), "--".to_owned()]);
+    words.extend(fake(place, new));
     place.run(words)
 }
 

@@ -4,7 +4,7 @@ mod jobs;
 mod limits;
 mod repositories;
 
-use crate::fake::fake;
+use crate::fake::{fake, fake_line};
 use crate::load::{script, window, windows};
 use crate::repository::{BUILD, Repository, program};
 use crate::scripted_readings::{Arm, arm, noisy_arm};
@@ -209,12 +209,11 @@ fn a_gate_of_times_goes_on_until_the_time_that_decides_is_clear() {
 #[test]
 fn every_case_of_a_large_suite_is_counted_where_counts_decide() {
     let place = Place::new();
-    let old = fake(&place, &["--many", "120", r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
+    let old = fake_line(&place, &["--many", "120", r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
     let new = fake(&place, &["--many", "120", r#"{"name":"zoo/ant","cost":5,"bytes":17}"#]);
-    let old: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
     let words = ["check", "bench", "--no-store", "--count-only", "--budget", "1ms", "--gate", "alloc.bytes"];
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    words.extend(["--against".to_owned(), old.join(" "), "--".to_owned()]);
+    words.extend(["--against".to_owned(), old, "--".to_owned()]);
     words.extend(new);
     let answer = place.run(words);
     assert_eq!(answer.code, 1, "{}", answer.exchange());
@@ -439,14 +438,13 @@ fn suites_and_servers_are_gated_with_their_own_words() {
         assert_eq!(answer.code, 2, "{}", answer.exchange());
         assert!(answer.stderr.contains("has nothing to be compared with"), "{}", answer.exchange());
     }
-    let old = fake(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
-    let against: Vec<String> = old.iter().map(|word| format!("'{word}'")).collect();
+    let against = fake_line(&place, &[r#"{"name":"zoo/ant","cost":5,"bytes":16}"#]);
     let suite = |case: &str| {
         let new = fake(&place, &[case]);
         let words =
             ["check", "bench", "--no-store", "--processes", "6", "--blocks", "12", "--gate", "alloc.bytes"];
         let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        words.extend(["--against".to_owned(), against.join(" "), "--".to_owned()]);
+        words.extend(["--against".to_owned(), against.clone(), "--".to_owned()]);
         words.extend(new);
         place.run(words)
     };

@@ -1,7 +1,7 @@
 //! Which two versions of a repository `scruple check` weighs, and what it says of the others.
 
 use super::gate;
-use crate::fake::fake;
+use crate::fake::{fake, write_bench};
 use crate::programs::{has_valgrind, python};
 use crate::repository::{BUILD, Repository};
 use crate::support::{Place, at};
@@ -204,9 +204,7 @@ fn cases_of_one_name_in_two_programs_have_the_names_of_their_programs() {
     let commit = |bytes: [&str; 2]| {
         for (program, bytes) in ["one", "two"].into_iter().zip(bytes) {
             let case = format!(r#"{{"name":"sum","cost":5,"bytes":{bytes}}}"#);
-            let words = fake(&place, &[&case]).into_iter().map(|word| format!("'{word}'"));
-            let words: Vec<String> = words.collect();
-            repository.write_program(program, &format!("#!/bin/sh\nexec {}\n", words.join(" ")));
+            write_bench(&place, &repository, program, &[&case]);
         }
         repository.commit("step");
     };

@@ -1,6 +1,6 @@
 //! Histories of bench programs: each case is a subject of its own.
 
-use crate::fake::fake;
+use crate::fake::write_bench;
 use crate::repository::Repository;
 use crate::support::{Answer, Place};
 use serde_json::Value;
@@ -10,8 +10,7 @@ const THERE: [&str; 4] = ["--build", "true", "--artifact", "bench"];
 
 /// Commits a bench program with `cases`; `fake_bench.py` describes their format.
 pub fn commit_cases(place: &Place, repository: &Repository, title: &str, cases: &[&str]) {
-    let quoted: Vec<String> = fake(place, cases).iter().map(|word| format!("'{word}'")).collect();
-    repository.write_program("bench", &format!("#!/bin/sh\nexec {}\n", quoted.join(" ")));
+    write_bench(place, repository, "bench", cases);
     repository.commit(title);
 }
 
