@@ -39,8 +39,8 @@ impl Generator {
         }
     }
 
-    /// Accounts for the requests that are in flight or wait when the turn ends at `now`: they failed, or do not count
-    /// at all if the turn was interrupted. Connections with requests in flight are closed, the others stay open.
+    /// Accounts for the requests that are in flight or wait when the turn ends at `now`. Connections with requests in
+    /// flight are closed, the others stay open.
     pub(crate) fn account_for_unfinished(&mut self, ended: Ended, now: u64) {
         for index in 0..self.connections.list.len() {
             let busy: Vec<Exchange> = self.connections.list[index].exchanges().collect();
@@ -50,34 +50,19 @@ impl Generator {
             self.connections.list[index].outcomes.1 += busy.len() as u64;
             self.in_flight -= busy.len();
             for exchange in &busy {
-                if ended == Ended::Interrupted {
-                    self.recorder.unanswered.add(now.saturating_sub(exchange.intended));
-                    continue;
-                }
                 let cause = self.connections.list[index].cause_of_time_out(exchange);
-                self.recorder.failed(exchange, now, Failure::TimedOut, cause.as_ref());
-                self.record_request(exchange, now, None, Err(Failure::TimedOut));
+                self.end_without_answer(exchange, (ended, now), Failure::TimedOut, cause.as_ref());
             }
             self.connections.close(index, now);
         }
         while let Some(exchange) = self.queue.repeated.pop_front() {
-            if ended == Ended::Interrupted {
-                self.recorder.unanswered.add(now.saturating_sub(exchange.intended));
-                continue;
-            }
-            self.recorder.unread += 1;
-            self.recorder.failed(&exchange, now, Failure::TimedOut, None);
-            self.record_request(&exchange, now, None, Err(Failure::TimedOut));
+            self.recorder.unread += u64::from(ended != Ended::Interrupted);
+            self.end_without_answer(&exchange, (ended, now), Failure::TimedOut, None);
         }
         while let Some(due) = self.queue.pop() {
-            if ended == Ended::Interrupted {
-                self.recorder.unanswered.add(now.saturating_sub(due.at));
-                continue;
-            }
             let (request, part) = (self.request_of(due), self.time.part(due.at));
             let exchange = due.exchange(request, part, now);
-            self.recorder.failed(&exchange, now, Failure::Unsent, None);
-            self.record_request(&exchange, now, None, Err(Failure::Unsent));
+            self.end_without_answer(&exchange, (ended, now), Failure::Unsent, None);
         }
         if let Some(sink) = &mut self.sink {
             sink.flush();
@@ -87,5 +72,22 @@ impl Generator {
         self.live().publish(&self.recorder, self.time.part(now), self.queue.len());
         self.queue.clear();
         self.time.finish();
+    }
+
+    /// A request that has no answer when the turn ends at `now` has failed; if the turn was interrupted, it is neither
+    /// answered nor failed.
+    fn end_without_answer(
+        &mut self,
+        exchange: &Exchange,
+        (ended, now): (Ended, u64),
+        failure: Failure,
+        cause: Option<&Failed>,
+    ) {
+        if ended == Ended::Interrupted {
+            self.recorder.unanswered.add(now.saturating_sub(exchange.intended));
+            return;
+        }
+        self.recorder.failed(exchange, now, failure, cause);
+        self.record_request(exchange, now, None, Err(failure));
     }
 }
