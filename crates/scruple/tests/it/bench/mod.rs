@@ -195,9 +195,9 @@ fn two_builds_are_compared_case_by_case() {
 fn advice_on_cases_counts_processes_and_asks_for_more_than_there_were() {
     let against = |old: &str, new: &str| {
         let place = Place::new();
-        let old: Vec<String> = fake(&place, &[old]).iter().map(|word| format!("'{word}'")).collect();
+        let old = fake_line(&place, &[old]);
         let options = ["--no-store", "--seed", "7", "--blocks", "12", "--processes", "6", "--against"];
-        bench_freely(&place, &[&options[..], &[&old.join(" ")]].concat(), &[new])
+        bench_freely(&place, &[&options[..], &[&*old]].concat(), &[new])
     };
     let asked = |answer: &Answer| -> u32 {
         let words = answer.unwrapped();
@@ -289,8 +289,7 @@ fn numbers_of_threads_are_those_of_the_case_or_of_the_command_line() {
         1 threads         23.8 M/s     1.00 ×   efficiency 100 %
         2 threads         47.6 M/s     2.00 ×   efficiency 100 %   fairness 1.000
     ");
-    let against: Vec<String> = fake(&place, &[shared]).iter().map(|word| format!("'{word}'")).collect();
-    let both = bench(&place, &["--no-store", "--against", &against.join(" ")], &[shared]);
+    let both = bench(&place, &["--no-store", "--against", &fake_line(&place, &[shared])], &[shared]);
     assert_eq!(both.stdout.matches("Scaling of ‘shared @").count(), 2, "{}", both.exchange());
     let list = bench(&place, &["--list", "--threads", "1,4"], &[shared, TWO]);
     assert_eq!(list.stdout, "shared ×1 threads\nshared ×4 threads\nzoo/bee\n");
