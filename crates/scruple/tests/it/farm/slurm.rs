@@ -171,7 +171,10 @@ fn units_daemons_and_the_sender_may_be_killed_and_nothing_is_lost_or_counted_twi
     assert!(cluster.eventually(|| results() > before), "units do not go on without the sender");
     let mut sender = start("output-2");
     assert!(
-        cluster.eventually(|| results() > before + 1 && !units().is_empty()),
+        // The second sender has asked the controller for its nodes, which has to be up when a farm starts.
+        cluster.eventually(|| {
+            results() > before + 1 && !units().is_empty() && place.read("output-2").contains("next, of")
+        }),
         "{}",
         place.read("output-2")
     );
