@@ -33,7 +33,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 fn covered(name: &str, server: &SimulatedServer, truth: f64) {
     let slo = Slo::parse("p99<50ms").expect("valid");
     let (first, searches) =
-        (from_environment("KNEE_FIRST_SEED", 5000), from_environment("KNEE_SEARCHES", 40));
+        (from_environment("KNEE_FIRST_SEED", 5000), from_environment("KNEE_SEARCHES", 20));
     let (mut missed, mut widths, mut taken, mut settled) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let precision = 1.0 + from_environment("KNEE_PERCENT", 25) as f64 / 100.0;
     for seed in first..first + searches {

@@ -70,6 +70,13 @@ impl ChosenTool {
         ChosenTool::stock(&Valgrind::find().ok()?, refused.collect()).ok()
     }
 
+    /// Callgrind, without the attempt to compile the call tree; `None` without Valgrind.
+    #[cfg(test)]
+    pub(crate) fn callgrind() -> Option<ChosenTool> {
+        let unwanted = (ValgrindTool::Calltree, Unavailable::Failed("it is not wanted".to_owned()));
+        ChosenTool::stock(&Valgrind::find().ok()?, vec![unwanted]).ok()
+    }
+
     /// A counter that uses a tool which came with Valgrind; `refused` says why better ones cannot be used.
     pub(super) fn stock(
         valgrind: &Valgrind,

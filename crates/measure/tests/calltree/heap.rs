@@ -14,6 +14,7 @@ fn memcheck(workshop: &Workshop, program: &Path) -> HeapCounts {
         "--run-libc-freeres=no",
         "--run-cxx-freeres=no",
         "--leak-check=no",
+        "--read-inline-info=no",
         "--undef-value-errors=no",
     ];
     let output = workshop.valgrind(&options, program, &[]);

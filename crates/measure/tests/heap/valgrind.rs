@@ -14,7 +14,12 @@ use scruple_measure::heap::{HeapSession, LiveBytes, Process, Totals};
 
 use crate::harness::{Workshop, found, skip};
 
-const BOTH: [&str; 3] = ["--child-silent-after-fork=yes", "--run-libc-freeres=no", "--run-cxx-freeres=no"];
+const BOTH: [&str; 4] = [
+    "--child-silent-after-fork=yes",
+    "--run-libc-freeres=no",
+    "--run-cxx-freeres=no",
+    "--read-inline-info=no",
+];
 const MEMCHECK: [&str; 4] =
     ["--leak-check=no", "--undef-value-errors=no", "--keep-stacktraces=none", "--num-callers=1"];
 const DHAT: [&str; 3] = ["--tool=dhat", "--dhat-out-file=/dev/null", "--num-callers=1"];
@@ -176,7 +181,7 @@ fn real_programs_count_as_under_memcheck() {
         &["/usr/bin/git", "-C", repository, "log", "--stat", "-n", "20"],
         &["/usr/bin/sort", text],
         &["/bin/grep", "-n", "line 1.*7$", text],
-        &["/usr/bin/xz", "-kc", text],
+        &["/usr/bin/xz", "-0kc", text],
         &["/usr/bin/sqlite3", ":memory:", query],
         &["/usr/bin/perl", "-e", "my %h; $h{$_}=[$_] for 1..3000; print scalar keys %h"],
         &["/usr/bin/perl", "-e", "$ENV{A} = 1; system('true'); print `echo $ENV{A}`, keys %ENV"],
