@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the counts: one file for each part of each process. The format is internal;
- * crates/measure/src/calltree/reader.rs reads it, and refuses other versions. */
+ * crates/code/src/reader.rs reads it, and refuses other versions. */
 #include "calltree.h"
 
 #include "pub_tool_clientstate.h"

@@ -10,7 +10,7 @@
 use std::error::Error;
 use std::process::{Command, ExitCode};
 
-use scruple_measure::allocation_sites::HeapSites;
+use scruple_code::allocation_sites::HeapSites;
 use scruple_measure::heap::{HeapSession, SiteSampling};
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {

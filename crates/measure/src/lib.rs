@@ -3,7 +3,6 @@
 //! The only crate that touches the machine, and the only one with `unsafe` code.
 #![allow(unsafe_code)]
 
-pub mod allocation_sites;
 pub mod bench;
 pub mod callgrind;
 pub mod calltree;

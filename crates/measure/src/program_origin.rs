@@ -2,8 +2,8 @@
 //!
 //! The program is not run: its file is read, and libraries are searched where the dynamic loader searches for them.
 
-use crate::host::file_digest;
 use object::{Object, ObjectSection, ReadCache};
+use scruple_code::file_digest;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;

@@ -110,7 +110,7 @@ fn provenance(programs: &[&Path]) -> Provenance {
         let origin = program_origin::origin_of(path);
         provenance.libraries.extend(origin.libraries);
         provenance.toolchains.extend(origin.toolchain.map(|text| (name.clone(), text)));
-        provenance.programs.extend(host::file_digest(path).map(|digest| (name, digest)));
+        provenance.programs.extend(scruple_code::file_digest(path).map(|digest| (name, digest)));
     }
     if let Some(state) = git::state(&folder) {
         provenance.commit = Some(state.commit);
@@ -121,7 +121,7 @@ fn provenance(programs: &[&Path]) -> Provenance {
 
 /// Whether a file is no longer the one that had this digest. What was measured of it may then be of two programs.
 pub fn has_changed(path: &Path, digest: Option<&str>) -> bool {
-    host::file_digest(path).as_deref() != digest
+    scruple_code::file_digest(path).as_deref() != digest
 }
 
 /// Adds a warning if the file of a program is no longer the one with which the run began. `loaded` are other files with

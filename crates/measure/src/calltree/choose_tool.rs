@@ -1,7 +1,7 @@
 //! Chooses one of Valgrind's tools, and says why a better one cannot be used.
 
-use super::error::Unavailable;
 use super::install::{Tool, Valgrind};
+use super::unavailable::Unavailable;
 use std::path::{Path, PathBuf};
 
 /// Valgrind's tools, the best first.

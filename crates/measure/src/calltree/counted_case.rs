@@ -1,10 +1,10 @@
 //! Runs a case of a bench program under the call tree: one process executes a given number of iterations.
 
 use super::choose_tool::ChosenTool;
-use super::profile::Profiles;
 use super::session::{CalltreeSession, CountDetail, Settings};
 use crate::bench::{BenchError, BenchProgram, BenchStart};
 use crate::instructions::{END, launch, steady};
+use scruple_code::Profiles;
 use scruple_core::harmless_text::list_names;
 use scruple_core::protocol::{Batch, BenchRequest, LoopKind, Reply};
 use std::path::Path;

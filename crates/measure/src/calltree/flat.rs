@@ -1,11 +1,11 @@
 //! What callgrind or cachegrind counted, in the form of a call tree: each function directly below the program, because
 //! they have no calling contexts. Callgrind also records the calls between functions.
 
-use super::machine_code::binary::Binaries;
-use super::profile::{
+use crate::callgrind;
+use scruple_code::Binaries;
+use scruple_code::{
     Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
 };
-use crate::callgrind;
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Compiles the tool for the installed Valgrind, once for each version and each set of sources, and keeps it in a
 //! cache.
 
-use super::error::Unavailable;
+use super::unavailable::Unavailable;
 use crate::embedded::EmbeddedGroup;
 use crate::program::Program;
 use std::fs::{self, File};
@@ -200,7 +200,7 @@ impl Tool {
             .stdin(Stdio::null())
             .output();
         let output = output.map_err(|error| fails(error.to_string()))?;
-        let profiles = super::reader::read_all(&out).map_err(|error| fails(error.to_string()));
+        let profiles = scruple_code::read_all(&out).map_err(|error| fails(error.to_string()));
         for profile in fs::read_dir(&self.library).into_iter().flatten().flatten() {
             if profile.file_name().to_string_lossy().starts_with("trial.") {
                 let _ = fs::remove_file(profile.path());

@@ -1,13 +1,13 @@
 //! An instrument that records the call tree of each launch.
 
 use super::choose_tool::ChosenTool;
-use super::error::CalltreeError;
-use super::profile::Profiles;
 use super::session::{CalltreeSession, CountDetail, Settings};
 use crate::instructions::steady;
 use crate::instrument::Instrument;
 use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
+use scruple_code::CalltreeError;
+use scruple_code::Profiles;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

@@ -1,12 +1,12 @@
 //! One launch under Valgrind: its command line, its environment, and its counts.
 
 use super::choose_tool::{ChosenTool, ValgrindTool};
-use super::error::CalltreeError;
 use super::flat;
-use super::profile::Profiles;
-use super::reader;
 use crate::callgrind;
 use crate::launcher::Launch;
+use scruple_code::CalltreeError;
+use scruple_code::Profiles;
+use scruple_code::read_all;
 use scruple_stats::sorting;
 use std::ffi::OsString;
 use std::fs;
@@ -195,7 +195,7 @@ impl CalltreeSession {
         }
         let by = self.counter.kind;
         if by == ValgrindTool::Calltree {
-            let profiles = reader::read_all(&self.out())?;
+            let profiles = read_all(&self.out())?;
             return Ok(LaunchCounts { by, total: profiles.total(), profiles, callgrind: None });
         }
         let files = self.files("out.");

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::format::{self, SiteSampling};
 use super::{HeapError, LiveBytes, Totals, measurable, sites, system};
-use crate::allocation_sites::HeapSites;
 use crate::embedded::EmbeddedGroup;
+use scruple_code::allocation_sites::HeapSites;
 
 /// The variable with which the library finds the data file.
 pub const DATA_VARIABLE: &str = "SCRUPLE_HEAP";

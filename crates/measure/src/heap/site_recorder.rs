@@ -2,10 +2,10 @@
 
 use super::instrument::load_into;
 use super::{HeapError, HeapSession, SiteSampling, measurable};
-use crate::allocation_sites::HeapSites;
 use crate::instrument::Instrument;
 use crate::launcher::{Launch, LaunchResult};
 use crate::program::Program;
+use scruple_code::allocation_sites::HeapSites;
 use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Goroutines: each has a stack of its own.
 
 use crate::harness::{Workshop, of, paths};
-use scruple_measure::calltree::Profile;
+use scruple_code::Profile;
 use std::path::Path;
 
 /// The contexts of a function of the program, sorted: the program's own functions on the path, and the number of calls.

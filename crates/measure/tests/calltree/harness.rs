@@ -1,8 +1,7 @@
 //! Compiles test programs and runs them under the call tree and under valgrind's own tools.
 
-use scruple_measure::calltree::{
-    CalltreeSession, ChosenTool, FunctionTotals, Profile, Profiles, Settings, Tool,
-};
+use scruple_code::{FunctionTotals, Profile, Profiles};
+use scruple_measure::calltree::{CalltreeSession, ChosenTool, Settings, Tool};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,7 @@
 //! Tests that the allocations in the call tree equal memcheck's.
 
 use crate::harness::{Workshop, of, skip};
-use scruple_measure::calltree::HeapCounts;
+use scruple_code::HeapCounts;
 use std::path::Path;
 use std::process::Command;
 

@@ -2,8 +2,9 @@
 //! instructions.
 
 use crate::harness::{Workshop, of, skip};
+use scruple_code::{InstructionRun, Profile, ProfileFunction};
 use scruple_measure::callgrind;
-use scruple_measure::calltree::{InstructionRun, Profile, ProfileFunction, Settings};
+use scruple_measure::calltree::Settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
 //! Tests of processes, of phases, and of commands that control the counting.
 
 use crate::harness::{Workshop, of, skip, tool_sources};
-use scruple_measure::calltree::{End, Profile, Settings};
+use scruple_code::{End, Profile};
+use scruple_measure::calltree::Settings;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 

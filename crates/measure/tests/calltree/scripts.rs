@@ -2,8 +2,9 @@
 //! which it originates.
 
 use crate::harness::skip;
+use scruple_code::{Binaries, Side};
 use scruple_core::explain::{CodeComparison, Count, Explanation, Matched, explain};
-use scruple_measure::calltree::{Binaries, Language, ScriptCounts, ScriptSession, Side};
+use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;

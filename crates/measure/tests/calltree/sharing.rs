@@ -1,7 +1,8 @@
 //! Tests how a process may disturb another program, and whether it finds files of earlier launches.
 
 use crate::harness::Workshop;
-use scruple_measure::calltree::{Profile, SeenEffect, Settings};
+use scruple_code::{Profile, SeenEffect};
+use scruple_measure::calltree::Settings;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The effects of a program that gets this word. The first of several launches began at `first`.

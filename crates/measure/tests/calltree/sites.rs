@@ -1,8 +1,9 @@
 //! Tests that live blocks by site equal DHAT's and massif's to the byte.
 
 use crate::harness::{Workshop, skip};
-use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks};
-use scruple_measure::calltree::{CountDetail, Settings, Symbols};
+use scruple_code::Symbols;
+use scruple_code::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks};
+use scruple_measure::calltree::{CountDetail, Settings};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Tests of names and lines.
 
 use crate::harness::{Workshop, of};
-use scruple_measure::calltree::{Symbols, demangle};
+use scruple_code::{Symbols, demangle};
 
 #[test]
 fn inlined_functions_and_lines_are_distinguished() {

@@ -1,7 +1,8 @@
 //! Tests with call trees that are known by construction.
 
 use crate::harness::{Workshop, of, paths};
-use scruple_measure::calltree::{CountDetail, Profile, Settings};
+use scruple_code::Profile;
+use scruple_measure::calltree::{CountDetail, Settings};
 use std::collections::BTreeMap;
 
 fn one(path: &str, calls: u64) -> (String, u64) {

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting};
+use scruple_code::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting};
 use scruple_measure::heap::{HeapSession, SiteSampling, Totals};
 
 use crate::harness::Workshop;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use scruple_measure::allocation_sites::{HeapAmounts, MemoryBlocks};
+use scruple_code::allocation_sites::{HeapAmounts, MemoryBlocks};
 use scruple_measure::heap::SiteSampling;
 
 use crate::harness::{Workshop, found};

@@ -2,8 +2,8 @@
 
 use super::passes::Stop;
 use crate::fault::Fault;
+use scruple_code::file_digest;
 use scruple_core::harmless_text::plain;
-use scruple_measure::host::file_digest;
 use scruple_measure::launcher::Ending;
 use scruple_stats::sorting;
 use std::path::{Path, PathBuf};

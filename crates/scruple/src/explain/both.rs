@@ -4,12 +4,11 @@ use super::counted_launches::Effort;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::tree_of;
 use crate::inspect::single_launch::{ended, failure};
+use scruple_code::{Profiles, SeenEffect, Side, SourceText};
 use scruple_core::explain::Count;
 use scruple_core::harmless_text::plain;
 use scruple_core::metric::Pass;
-use scruple_measure::calltree::{
-    ChosenTool, CountDetail, Profiles, SeenEffect, Side, SourceText, Trees, ValgrindTool,
-};
+use scruple_measure::calltree::{ChosenTool, CountDetail, Trees, ValgrindTool};
 use scruple_measure::command::{Commands, Job, Weigher};
 use scruple_measure::streams::Captured;
 use std::path::Path;

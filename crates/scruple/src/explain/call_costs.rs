@@ -1,7 +1,7 @@
 //! The cost of the calls of a function, by the place from which it calls.
 
+use scruple_code::{Binaries, CallSite, Side};
 use scruple_core::explain::{Count, Explanation, is_allocator};
-use scruple_measure::calltree::{Binaries, CallSite, Side};
 use std::collections::HashMap;
 
 /// The cost and the number of calls of one function by another.

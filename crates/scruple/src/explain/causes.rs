@@ -1,7 +1,7 @@
 //! Other possible causes of a function's higher cost than its code: data, other code, unknown callers.
 
+use scruple_code::{Binaries, Side};
 use scruple_core::explain::{CodeComparison, Key, Matched, PROGRAM};
-use scruple_measure::calltree::{Binaries, Side};
 use scruple_stats::sorting::SortedMap;
 
 /// The functions that the compiler adds to every program and library for its start and its end. They do the same in all

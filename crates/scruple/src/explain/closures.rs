@@ -1,6 +1,6 @@
 //! Which types of closures two Haskell programs allocate more or less of.
 
-use scruple_measure::calltree::Side;
+use scruple_code::Side;
 use scruple_stats::sorting;
 use scruple_stats::summary::mean;
 use serde::Serialize;
@@ -53,7 +53,7 @@ fn range(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::calltree::Closures;
+    use scruple_code::Closures;
 
     fn run(count: u64) -> Side {
         let mut side = Side::default();

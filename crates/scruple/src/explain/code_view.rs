@@ -1,8 +1,8 @@
 //! A detailed view of the first row: the source lines and machine instructions that cost more.
 
 use super::core_view::{self, CoreLine};
+use scruple_code::{Binaries, ExecutedInstruction, Side, Symbols};
 use scruple_core::explain::FunctionDifference;
-use scruple_measure::calltree::{Binaries, ExecutedInstruction, Side, Symbols};
 use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
 use std::collections::HashMap;

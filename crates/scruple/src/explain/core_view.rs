@@ -1,8 +1,8 @@
 //! Compares the optimised Core of a Haskell function in both programs, if GHC wrote it to files.
 
 use super::code_view::{AROUND, common};
+use scruple_code::{Side, core_of};
 use scruple_core::explain::{FunctionDifference, PROGRAM};
-use scruple_measure::calltree::{Side, core_of};
 use serde::Serialize;
 use std::path::Path;
 

@@ -13,9 +13,9 @@ use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
 use crate::profile::read::Kind;
+use scruple_code::{Binaries, Side, SourceText};
 use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
-use scruple_measure::calltree::{Binaries, Side, SourceText};
 use scruple_stats::sorting;
 
 /// The conclusions about two programs.

@@ -1,7 +1,8 @@
 //! Recognizes interpreters, which run programs in their own languages. The functions that are counted are not those of
 //! the script.
 
-use scruple_measure::calltree::{Language, Side};
+use scruple_code::Side;
+use scruple_measure::calltree::Language;
 use std::collections::HashMap;
 
 /// The beginning of the file name of each interpreter, and the tool that reports the functions of its scripts.
@@ -104,8 +105,8 @@ fn is_of(file: &str, word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{is_of, of};
+    use scruple_code::{ProfileFunction, Side};
     use scruple_core::explain::{self, Context, OwnCost};
-    use scruple_measure::calltree::{ProfileFunction, Side};
 
     #[test]
     fn generated_code_counts_for_the_interpreter_that_generated_it() {

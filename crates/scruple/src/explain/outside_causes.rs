@@ -1,9 +1,9 @@
 //! Recognizes functions whose code changed for a reason outside of the program's own source: the version of a package, the
 //! compiler or its flags.
 
+use scruple_code::{Side, SourceText, Symbols};
 use scruple_core::explain::FunctionDifference;
 use scruple_core::harmless_text::plain;
-use scruple_measure::calltree::{Side, SourceText, Symbols};
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Pairs of launches. Their functions are matched only once, for all questions about the pair.
 
 use super::causes::OtherCauses;
+use scruple_code::{Binaries, Side};
 use scruple_core::explain::{self, CodeComparison, Count, Explanation, Matched, PROGRAM};
-use scruple_measure::calltree::{Binaries, Side};
 
 /// Two launches, and which of their functions are the same.
 pub struct Pairing<'a> {

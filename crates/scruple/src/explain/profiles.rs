@@ -4,8 +4,8 @@ use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
 use crate::fault::Fault;
 use crate::profile::read::{self, ImportedProfile, Kind};
+use scruple_code::{as_built, name_stripped};
 use scruple_core::explain::Count;
-use scruple_measure::calltree::{as_built, name_stripped};
 use std::path::Path;
 
 /// Reads both profiles, and explains where their difference comes from.

@@ -7,9 +7,10 @@ use super::variation;
 use crate::fault::Fault;
 use crate::inspect::calls::remark_of_orphans;
 use crate::progress::Progress;
+use scruple_code::{Side, SourceText};
 use scruple_core::explain::Count;
 use scruple_core::unit::{Unit, quantity};
-use scruple_measure::calltree::{Language, Side, SourceText};
+use scruple_measure::calltree::Language;
 use std::time::{Duration, Instant};
 
 /// The time from which further launches are announced if more are needed than were announced before.

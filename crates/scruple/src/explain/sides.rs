@@ -10,11 +10,10 @@ use crate::inspect::single_launch;
 use crate::inspect::sites::remark_of_runtime;
 use crate::interruption;
 use crate::profile::read::{Kind, OWN};
+use scruple_code::{Side, SourceText, as_built, name_stripped};
 use scruple_core::explain::Count;
 use scruple_measure::bench::{BenchError, BenchStart};
-use scruple_measure::calltree::{
-    ChosenTool, CountDetail, CountedCase, Side, SourceText, as_built, name_stripped,
-};
+use scruple_measure::calltree::{ChosenTool, CountDetail, CountedCase};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::start::ServerCommand;

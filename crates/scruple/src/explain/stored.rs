@@ -6,11 +6,10 @@ use crate::fault::Fault;
 use crate::inspect::single_launch;
 use crate::profile::read;
 use crate::store::Store;
+use scruple_code::Side;
 use scruple_core::harmless_text::list_names;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_measure::calltree::Side;
-use scruple_measure::host;
 use scruple_measure::load::cost::start::ServerCommand;
 use std::path::Path;
 
@@ -129,7 +128,7 @@ fn launched(run: &Run, arm: &Arm, name: &str) -> Result<SideSource, Fault> {
         let mut job = single_launch::job_in(words, folder)?;
         let path = job.program.path.display().to_string();
         let was = run.provenance.programs.get(&path);
-        if let (Some(was), Some(is)) = (was, host::file_digest(&job.program.path))
+        if let (Some(was), Some(is)) = (was, scruple_code::file_digest(&job.program.path))
             && *was != is
         {
             let commit = run.provenance.commit.as_deref().map_or(String::new(), |commit| {

@@ -3,8 +3,8 @@
 use super::call_costs::CallCosts;
 use super::definitions::{Definitions, HunkIndices};
 use super::hunks::Hunk;
+use scruple_code::{Side, Symbols};
 use scruple_core::explain::{FunctionDifference, GENERATED, PROGRAM, normal};
-use scruple_measure::calltree::{Side, Symbols};
 use scruple_stats::sorting;
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! How counts vary among launches of one program, and when there are enough launches.
 
 use super::pairing::Pairings;
+use scruple_code::{Binaries, Side};
 use scruple_core::explain::{CANCELLED, Count};
-use scruple_measure::calltree::{Binaries, Side};
 use scruple_stats::sorting::SortedMap;
 
 /// How many times as large as the variation a difference must be if two, three or four launches of each program are
@@ -156,8 +156,8 @@ fn range(runs: &[RunCounts], count: impl Fn(&FunctionCounts) -> u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use scruple_code::ProfileFunction;
     use scruple_core::explain::{Context, Function, OwnCost};
-    use scruple_measure::calltree::ProfileFunction;
 
     /// A launch of a program with one function, which executes this many instructions.
     fn launch(name: &str, instructions: u64) -> Side {

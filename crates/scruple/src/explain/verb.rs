@@ -29,8 +29,9 @@ use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_outside_builds};
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter, Recipe, SubjectTemplate};
+use scruple_code::{Binaries, Symbols};
 use scruple_core::explain::Count;
-use scruple_measure::calltree::{Binaries, ChosenTool, Symbols};
+use scruple_measure::calltree::ChosenTool;
 use std::path::Path;
 use std::time::Duration;
 

@@ -10,10 +10,9 @@ use crate::profile::{self, CallProfile, read};
 use crate::progress::Progress;
 use crate::render::export::Export;
 use crate::render::{export, output};
+use scruple_code::{End, Profile, Profiles, Side, SourceCosts, Symbols};
 use scruple_core::harmless_text::plain;
-use scruple_measure::calltree::{
-    ChosenTool, DEFINITION, End, Profile, Profiles, Side, SourceCosts, Symbols, Trees, ValgrindTool,
-};
+use scruple_measure::calltree::{ChosenTool, DEFINITION, Trees, ValgrindTool};
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Ending;
 use signal_hook::consts::SIGILL;

@@ -5,7 +5,7 @@ use super::site_rows::{self, SiteRow};
 use super::sites::{CommandSites, counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::{Progress, in_words};
-use scruple_measure::allocation_sites::{MemoryBlocks, SiteFrame};
+use scruple_code::allocation_sites::{MemoryBlocks, SiteFrame};
 use scruple_measure::calltree::ChosenTool;
 use scruple_measure::command::{Commands, Job};
 use scruple_measure::heap::SiteSampling;

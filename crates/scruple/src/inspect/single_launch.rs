@@ -6,7 +6,6 @@ use crate::interruption;
 use crate::new_run;
 use scruple_core::harmless_text::plain;
 use scruple_measure::command::{Commands, Job, WeighError, WeighedLaunch};
-use scruple_measure::host;
 use scruple_measure::instrument::Instrument;
 use scruple_measure::launcher::Ending;
 use scruple_measure::launcher::{LaunchError, Launcher};
@@ -63,7 +62,7 @@ impl ProgramFile {
     /// The file that a job launches.
     pub fn of(job: &Job) -> ProgramFile {
         let path = job.program.path.clone();
-        ProgramFile { digest: host::file_digest(&path), path }
+        ProgramFile { digest: scruple_code::file_digest(&path), path }
     }
 
     /// Returns an error if the file has changed since: launches are then of two programs, and the code of the first is

@@ -1,8 +1,8 @@
 //! The allocation sites of a process as rows: each place in the program's own code that allocates, and its callers.
 
+use scruple_code::allocation_sites::{HeapAmounts, HeapSites, SiteFrame};
 use scruple_core::explain::{group, is_library};
 use scruple_core::harmless_text::plain;
-use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, SiteFrame};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -171,7 +171,7 @@ pub fn place(frame: &SiteFrame) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_measure::allocation_sites::{MemoryBlocks, SiteIndex};
+    use scruple_code::allocation_sites::{MemoryBlocks, SiteIndex};
 
     fn frame(name: &str, object: &str) -> SiteFrame {
         SiteFrame { name: name.to_owned(), object: Some(object.to_owned()), ..SiteFrame::default() }

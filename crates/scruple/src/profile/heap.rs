@@ -2,8 +2,8 @@
 
 use super::stacks::{Column, Stacks};
 use super::{ProfileFrame, collapsed, firefox, pprof, speedscope};
+use scruple_code::allocation_sites::{HeapAmounts, HeapSites, SiteCounting};
 use scruple_core::harmless_text::plain;
-use scruple_measure::allocation_sites::{HeapAmounts, HeapSites, SiteCounting};
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -12,9 +12,9 @@ mod stacks;
 
 use crate::render::export::Formats;
 use read::{Kind, KnownCallers};
+use scruple_code::Side;
 use scruple_core::explain::{Count, GENERATED, OwnCost, PROGRAM, is_allocator, nameless};
 use scruple_core::harmless_text::plain;
-use scruple_measure::calltree::Side;
 use stacks::of_calls;
 use std::path::Path;
 

@@ -6,7 +6,7 @@
 //! not differ between versions of a program.
 
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
-use crate::calltree::merged_profiles::Side;
+use scruple_code::Side;
 use scruple_core::explain::{Context, OwnCost, PROGRAM};
 use scruple_stats::sorting;
 use std::collections::HashMap;

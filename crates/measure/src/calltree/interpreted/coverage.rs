@@ -7,7 +7,7 @@
 
 use super::callers::{self, Called};
 use super::{Language, ScriptCounts, add_function, empty_side, text_of};
-use crate::calltree::merged_profiles::Side;
+use scruple_code::Side;
 use scruple_core::explain::{Context, Edge, GENERATED, OwnCost, PROGRAM};
 use scruple_stats::sorting;
 use serde::Deserialize;

@@ -8,8 +8,8 @@ mod python;
 mod ruby;
 mod tokens;
 
-use super::merged_profiles::Side;
-use super::profile::ProfileFunction;
+use scruple_code::ProfileFunction;
+use scruple_code::Side;
 use scruple_core::explain;
 use std::ffi::OsString;
 use std::fs;

@@ -5,13 +5,13 @@
 //! stack would be wrong and look right.
 
 use super::registers::{LINK_REGISTER, RETURN_ADDRESS, Registers, STACK_POINTER};
-use crate::calltree::DwarfReader;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, Encoding, EndianArcSlice, Evaluation,
     EvaluationResult, Expression, Format, RegisterRule, RunTimeEndian, UnwindContext, UnwindExpression,
     UnwindSection, Value,
 };
 use object::{File, Object, ObjectSection};
+use scruple_code::DwarfReader;
 use scruple_stats::sorting;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -9,12 +9,14 @@ mod stack;
 
 use super::format::{MOST_PIECES, PIECE, long, word};
 use super::{Process, Totals};
-use crate::allocation_sites::{HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex};
-use crate::calltree::Symbols;
 use code_map::{CodeMap, FileAddress, Files};
 use records::{AllocationSample, SiteRecord, ThreadRecords};
 use registers::Registers;
 use replay::{HeapChange, HeapEvent};
+use scruple_code::Symbols;
+use scruple_code::allocation_sites::{
+    HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
+};
 use scruple_core::explain::is_allocator;
 use scruple_core::plural::counted;
 use scruple_stats::sampled_bytes;

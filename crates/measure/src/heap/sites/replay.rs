@@ -1,6 +1,8 @@
 //! Replays the records of a process in the order of time: what was live at the peak and at the end.
 
-use crate::allocation_sites::{CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates};
+use scruple_code::allocation_sites::{
+    CourseUnit, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteEstimates,
+};
 use scruple_stats::sampled_bytes::SampledBytes;
 use std::collections::HashMap;
 

@@ -10,11 +10,10 @@ use super::process_tree::ProcessTree;
 use super::start::ServerCommand;
 use super::window::{self, LEVEL};
 use crate::callgrind::ObjectFunction;
-use crate::calltree::{
-    CalltreeSession, ChosenTool, End, LaunchCounts, Profile, Profiles, Settings, ValgrindTool,
-};
+use crate::calltree::{CalltreeSession, ChosenTool, LaunchCounts, Settings, ValgrindTool};
 use crate::load::{LoadResult, Target};
 use crate::user_folder::TemporaryFolder;
+use scruple_code::{End, Profile, Profiles};
 use scruple_core::per_request::{self, Bounds};
 use scruple_stats::sorting::{self, SortedMap};
 use std::ffi::OsString;

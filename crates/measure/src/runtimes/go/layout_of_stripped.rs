@@ -8,9 +8,9 @@
 use super::build::Build;
 use super::empty_program::EmptyProgram;
 use super::layout::{Layout, STRIPPED, VARIABLES};
-use crate::calltree::go_functions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use object::{Architecture, Object, ObjectSection, ObjectSymbol};
+use scruple_code::go_functions;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

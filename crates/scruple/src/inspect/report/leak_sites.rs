@@ -9,8 +9,8 @@ use crate::render::colours::{BOLD, DIM};
 use crate::render::page::{
     Cell, ColumnHeading, Section, SectionPart, Table, harmless_name, harmless_sentence,
 };
+use scruple_code::allocation_sites::MemoryBlocks;
 use scruple_core::unit::{Unit, grouped, quantity};
-use scruple_measure::allocation_sites::MemoryBlocks;
 use serde::Serialize;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;

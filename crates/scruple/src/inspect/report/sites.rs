@@ -7,12 +7,12 @@ use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
 use crate::render::{block_characters, flame_graph};
+use scruple_code::allocation_sites::{
+    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
+};
 use scruple_core::harmless_text::plain;
 use scruple_core::plural::{counted, noun};
 use scruple_core::unit::{Unit, exact, quantity, share};
-use scruple_measure::allocation_sites::{
-    CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
-};
 use scruple_stats::Interval;
 use std::collections::HashSet;
 use std::fmt::Write as _;

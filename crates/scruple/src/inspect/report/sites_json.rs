@@ -4,7 +4,7 @@ use super::sites;
 use crate::inspect::site_rows::{SiteRow, rows};
 use crate::inspect::sites::CommandSites;
 use crate::render::json;
-use scruple_measure::allocation_sites::{
+use scruple_code::allocation_sites::{
     CourseUnit, HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame,
 };
 use serde::Serialize;

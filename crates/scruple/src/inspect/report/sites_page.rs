@@ -9,9 +9,9 @@ use crate::render::page::{
     SectionPart, SortOrder, Span, Stacked, Table, Tone, harmless_name, harmless_sentence,
 };
 use crate::render::{flame_graph, page};
+use scruple_code::allocation_sites::{CourseUnit, HeapAmounts, HeapSites};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
-use scruple_measure::allocation_sites::{CourseUnit, HeapAmounts, HeapSites};
 use std::slice;
 
 /// The formats of the page that are not also formats of the data.

@@ -11,8 +11,8 @@ mod pprof;
 
 use crate::fault::Fault;
 use builder::TreeBuilder;
+use scruple_code::Side;
 use scruple_core::explain::Count;
-use scruple_measure::calltree::Side;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;

@@ -2,8 +2,8 @@
 //! including the machine code.
 
 use super::{ImportedProfile, Kind, OWN};
+use scruple_code::{Binaries, ClosureTypes, MachineCode, Side};
 use scruple_core::explain::{Context, Function, OwnCost, Tree};
-use scruple_measure::calltree::{self, Binaries, ClosureTypes, MachineCode, Side};
 use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ struct OwnProfile {
     title: String,
     has_heap: bool,
     names: Vec<Function>,
-    functions: Vec<calltree::ProfileFunction>,
+    functions: Vec<scruple_code::ProfileFunction>,
     contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
     #[serde(default)]

@@ -3,7 +3,7 @@
 use super::super::callers::Callees;
 use super::super::tokens::{is_word, tokens};
 use super::{Block, Covered, CoveredScript};
-use crate::calltree::machine_code::binary::UNKNOWN;
+use scruple_code::UNKNOWN;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -2,7 +2,7 @@ use super::super::ScriptSession;
 use super::super::tokens::tokens;
 use super::functions::TOP;
 use super::*;
-use crate::calltree::machine_code::binary::UNKNOWN;
+use scruple_code::UNKNOWN;
 
 /// What is counted of a program that Node runs; `None` without Node.
 fn side_by_node(text: &str) -> Option<Side> {

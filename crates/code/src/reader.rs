@@ -20,7 +20,7 @@ const HEAD: &str = "scruple-calltree 1";
 ///
 /// # Errors
 /// Fails if a profile cannot be read, or there is none.
-pub(super) fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
+pub fn read_all(out: &Path) -> Result<Profiles, CalltreeError> {
     let folder = out.parent().unwrap_or(Path::new("."));
     let beginning = format!("{}.", out.file_name().unwrap_or_default().to_string_lossy());
     let unusable = |source| CalltreeError::Folder { path: folder.to_owned(), source };

@@ -4,7 +4,7 @@ use super::binary::{Binaries, Binary};
 use super::code_hashes::folded;
 use super::demangle::demangle;
 use super::fnv::Fnv;
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use scruple_core::explain::normal;
 use scruple_stats::sorting::SortedMap;
 use std::hash::{Hash, Hasher};

@@ -2,7 +2,7 @@
 
 use super::binary::{Binaries, Binary};
 use super::demangle::demangle;
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use iced_x86::{Mnemonic, OpKind};
 use scruple_core::explain::normal;
 

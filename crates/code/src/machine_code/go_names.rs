@@ -10,7 +10,7 @@ const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
 const KINDS: [u64; 2] = [0xffff_fff0, 0xffff_fff1];
 
 /// The functions of a Go program by their start address; `None` if the file has no table that can be read.
-pub(crate) fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, String>> {
+pub fn go_functions(file: &object::File<'_>) -> Option<HashMap<u64, String>> {
     let section = SECTIONS.iter().find_map(|name| file.section_by_name(name))?;
     let table = FunctionTable(section.data().ok()?);
     if !KINDS.contains(&table.number(0, 4)?) {

@@ -3,7 +3,7 @@
 
 use super::debug_file::{self, DwarfReader};
 use super::demangle::demangle;
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use addr2line::Context;
 use object::{Object, ObjectSymbol, SymbolKind};
 use scruple_core::explain::GENERATED;
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn damaged_symbols_and_line_tables_are_survived() {
-        let whole = include_bytes!("../../../../fuzz/corpus/elf/small");
+        let whole = include_bytes!("../../../fuzz/corpus/elf/small");
         let known = of(Path::new("small"), whole).expect("an ELF file");
         assert!(known.lines.is_some() && known.symbol(known.symbols[0].0).is_some());
         Corpus::named("elf").is_survived_by(|data| {

@@ -3,7 +3,7 @@
 
 use super::binary::{Binaries, Binary};
 use super::renamed_functions::hash_of_name;
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use scruple_stats::sorting;
 use std::collections::BTreeSet;
 

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The gimli reader of DWARF sections.
-pub(crate) type DwarfReader = EndianArcSlice<RunTimeEndian>;
+pub type DwarfReader = EndianArcSlice<RunTimeEndian>;
 
 /// The folder in which distributions put separate debugging information.
 const PLACE: &str = "/usr/lib/debug";
 
 /// The DWARF tables of a file, from the file itself or from its separate debug file; `None` if neither has line
 /// tables.
-pub(crate) fn dwarf(path: &Path, file: &File) -> Option<Dwarf<DwarfReader>> {
+pub fn dwarf(path: &Path, file: &File) -> Option<Dwarf<DwarfReader>> {
     if has_lines(file) {
         return load(file);
     }

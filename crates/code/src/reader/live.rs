@@ -2,7 +2,7 @@
 
 use super::{ProfileParser, Words};
 use crate::allocation_sites::MemoryBlocks;
-use crate::calltree::profile::LiveBlocks;
+use crate::profile::LiveBlocks;
 
 fn blocks(words: &mut Words) -> Result<MemoryBlocks, String> {
     Ok(MemoryBlocks { blocks: words.number()?, bytes: words.number()? })

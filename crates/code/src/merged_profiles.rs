@@ -438,7 +438,7 @@ pub fn without_version(file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calltree::profile::ProfileContext;
+    use crate::profile::ProfileContext;
 
     fn function(name: &str) -> ProfileFunction {
         ProfileFunction { name: Some(name.to_owned()), object: Some("/app".to_owned()), offset: 0x1000 }

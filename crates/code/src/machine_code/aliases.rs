@@ -4,7 +4,7 @@
 
 use super::code_hashes::content;
 use super::demangle::demangle;
-use crate::calltree::profile::ProfileFunction;
+use crate::profile::ProfileFunction;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use scruple_core::explain::normal;
 use scruple_stats::sorting::{self, SortedMap};

@@ -7,7 +7,7 @@ use super::fnv::Fnv;
 use super::initial_data::Data;
 use super::renamed_functions::hash_of_name;
 use super::stripped_function::{StrippedFunction, ends};
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
 use object::{Object, ObjectKind, ObjectSegment, ObjectSymbol, RelocationTarget, SymbolKind};
 use scruple_core::explain::normal;
@@ -69,7 +69,7 @@ pub(crate) struct Binary {
 }
 
 /// The digest of a function whose code the language's runtime could not give, such as text that was passed to `eval`.
-pub(crate) const UNKNOWN: u64 = 0;
+pub const UNKNOWN: u64 = 0;
 
 impl Binaries {
     /// Creates an empty collection.
@@ -276,7 +276,7 @@ impl Binaries {
     }
 
     /// The length of the instruction at an address of a file, in bytes; `None` if it cannot be decoded.
-    pub(crate) fn length(&self, path: &str, address: u64) -> Option<u8> {
+    pub fn length(&self, path: &str, address: u64) -> Option<u8> {
         let file = self.file(path, &Side::default())?;
         u8::try_from(file.decoded(address)?.0.len()).ok()
     }

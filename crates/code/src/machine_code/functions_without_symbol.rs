@@ -3,7 +3,7 @@
 
 use super::binary::Binaries;
 use super::stripped_function::{NamesByAddress, StrippedFunction, label, label_of_second};
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

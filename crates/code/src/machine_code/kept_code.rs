@@ -2,7 +2,7 @@
 
 use super::binary::{Binaries, LONGEST};
 use super::code_hashes::MachineCode;
-use crate::calltree::merged_profiles::Side;
+use crate::merged_profiles::Side;
 use scruple_stats::sorting::{self, SortedMap};
 
 impl Binaries {
