@@ -4,12 +4,11 @@ use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::names::is_cold_part;
 use super::ranking::SHARE;
 use super::{CodeComparison, Count, Tree, by_edges, group};
+use crate::number_map::NumberMap;
 use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// An explanation of why two programs differ in a count.
 #[derive(Clone, Debug, PartialEq)]
@@ -281,7 +280,7 @@ pub fn explain(
         let in_both = !keys[*key].first.is_empty() && !keys[*key].second.is_empty();
         in_both && compared(*key) == Some(false)
     };
-    let mut known: HashMap<usize, Option<bool>> = HashMap::new();
+    let mut known: NumberMap<usize, Option<bool>> = NumberMap::default();
     let mut same = |key: usize| {
         *known.entry(key).or_insert_with(|| match compared(key) {
             Some(true) if inside.parts(key).any(changed) => Some(false),
@@ -318,8 +317,7 @@ fn sums(trees: &[KeyedTree; 2], keys: usize, count: Count) -> Vec<KeySums> {
         for (at, context) in keyed.tree.contexts.iter().enumerate() {
             let sum = &mut sums[keyed.key(at)];
             *of_side(&mut sum.own, side) += context.cost.of(count);
-            // A function jumps to a part of itself; that is not a call.
-            if keyed.is_whole(at) && !is_cold_part(&keyed.tree.functions[context.function]) {
+            if keyed.is_called(at) {
                 *of_side(&mut sum.calls, side) += context.calls + context.recursive;
             }
         }
@@ -332,10 +330,10 @@ fn of_side(pair: &mut (u64, u64), side: usize) -> &mut u64 {
 }
 
 /// The number of calls of one key by another, in each program, by caller and callee.
-type CallsByCaller = HashMap<(usize, usize), (u64, u64)>;
+type CallsByCaller = NumberMap<(usize, usize), (u64, u64)>;
 
 fn calls_by_caller(trees: &[KeyedTree; 2]) -> CallsByCaller {
-    let mut calls = CallsByCaller::new();
+    let mut calls = CallsByCaller::default();
     for (side, keyed) in trees.iter().enumerate() {
         let tree = keyed.tree;
         let mut add = |caller: usize, callee: usize, more: u64| {

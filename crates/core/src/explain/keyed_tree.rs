@@ -14,6 +14,8 @@ pub struct KeyedTree<'a> {
     pub keys: &'a [usize],
     /// The context of which each context is a part; see [`whole_contexts`].
     pub whole: Vec<usize>,
+    /// Whether each function is a part of another one: see [`is_cold_part`].
+    cold: Vec<bool>,
     all: &'a [Key],
 }
 
@@ -24,7 +26,7 @@ impl<'a> KeyedTree<'a> {
         let whole = whole_contexts(tree, |above, function| {
             all[keys[above]].collector || cold[function] && keys[above] == keys[function]
         });
-        KeyedTree { tree, keys, whole, all }
+        KeyedTree { tree, keys, whole, cold, all }
     }
 
     /// The key of the function for which a context counts.
@@ -35,6 +37,11 @@ impl<'a> KeyedTree<'a> {
     /// Whether a context is not a part of another one.
     pub fn is_whole(&self, context: usize) -> bool {
         self.whole[context] == context
+    }
+
+    /// Whether a context begins with a call. A function jumps to a part of itself; that is not a call.
+    pub fn is_called(&self, context: usize) -> bool {
+        self.is_whole(context) && !self.cold[self.tree.contexts[context].function]
     }
 
     /// The context above one, if its caller is one: what calls a collector does not decide how often it runs.

@@ -125,8 +125,9 @@ pub fn restore_names_of_packages(functions: &mut [Function]) {
 /// as well, and keeps its name.
 pub fn is_cold_part(function: &Function) -> bool {
     let shown = &function.shown;
-    let has_mark = shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.");
-    has_mark && function.name != *shown
+    let has_mark = || shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.");
+    // Names without the mark, which are nearly all, are searched once.
+    shown.contains(".cold") && has_mark() && function.name != *shown
 }
 
 /// Removes the numbers of closures: `{closure#3}`, `{{closure}}`, `{lambda(int)#2}`, Go's `.func1.2`.
