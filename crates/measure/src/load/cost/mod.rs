@@ -4,6 +4,7 @@
 //! regression of the counters' growth on the requests gives the cost per request. [`sheet`] accepts all counters that
 //! only grow.
 
+mod attached_tool;
 pub mod by_function;
 pub mod collections;
 pub mod cost_row;

@@ -4,13 +4,13 @@
 //! On loopback the kernel does part of the client's receiving within the server's sends, and charges it to the
 //! server.
 
+use super::attached_tool::AttachedTool;
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
 use scruple_stats::Interval;
 use scruple_stats::sorting::{self, SortedMap};
 use serde::{Serialize, Serializer};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// Sampled processor time per request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -75,34 +75,12 @@ pub fn weigh(
     let folder = TemporaryFolder::new("perf")?;
     let file = folder.path().join("samples");
     let processes: Vec<String> = tree.processes().iter().map(i32::to_string).collect();
-    let mut perf = Command::new("perf")
-        .args([
-            "record",
-            "-q",
-            "-e",
-            "cpu-clock",
-            "-g",
-            "-F",
-            &FREQUENCY.to_string(),
-            "-p",
-            &processes.join(","),
-        ])
-        .arg("-o")
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|_| MISSING.to_owned())?;
-    // perf attaches within milliseconds, but does not report when.
-    std::thread::sleep(Duration::from_millis(300));
-    if let Ok(Some(_)) = perf.try_wait() {
-        return Err(FORBIDDEN.to_owned());
-    }
+    let mut command = Command::new("perf");
+    command.args(["record", "-q", "-e", "cpu-clock", "-g", "-F", &FREQUENCY.to_string()]);
+    command.args(["-p", &processes.join(",")]).arg("-o").arg(&file);
+    let perf = AttachedTool::start(&mut command, has_events, [MISSING, FORBIDDEN])?;
     let requests = load();
-    // SAFETY: plain system call about our own child; the signal makes it write its file and end.
-    unsafe { libc::kill(perf.id() as i32, libc::SIGINT) };
-    let _ = perf.wait();
+    perf.end();
     let requests = requests?;
     let script = Command::new("perf")
         .args(["script", "-F", "comm,tid,period,ip,sym,dso", "-i"])
@@ -118,6 +96,13 @@ pub fn weigh(
         );
     }
     Ok(sampled)
+}
+
+/// Whether a process has opened events of the kernel.
+fn has_events(pid: u32) -> bool {
+    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let targets = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
+    targets.into_iter().any(|target| target.as_os_str() == "anon_inode:[perf_event]")
 }
 
 /// A frame of a stack: the function and the object.

@@ -1,11 +1,11 @@
 //! System calls per request, counted by `strace` in a separate window. It slows the server down many times, so
 //! nothing else may be measured in that window.
 
+use super::attached_tool::AttachedTool;
 use super::process_tree::ProcessTree;
 use crate::user_folder::TemporaryFolder;
 use scruple_stats::sorting::SortedMap;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 const MISSING: &str = "strace is not installed";
 const FORBIDDEN: &str =
@@ -34,24 +34,25 @@ pub fn count(
     let file = folder.path().join("calls");
     let mut command = Command::new("strace");
     command.args(["-f", "-c", "-U", "calls,name", "-o"]).arg(&file);
-    for pid in tree.processes() {
+    let processes = tree.processes();
+    for pid in &processes {
         command.args(["-p", &pid.to_string()]);
     }
-    let spawned = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let mut tracer = spawned.map_err(|_| MISSING.to_owned())?;
-    // strace attaches within milliseconds, but does not report when.
-    std::thread::sleep(Duration::from_millis(300));
-    if let Ok(Some(_)) = tracer.try_wait() {
-        return Err(FORBIDDEN.to_owned());
-    }
+    // A process that has ended in the meantime is not traced.
+    let attached = |tracer| processes.iter().all(|pid| tracer_of(*pid).is_none_or(|found| found == tracer));
+    let tracer = AttachedTool::start(&mut command, attached, [MISSING, FORBIDDEN])?;
     let requests = load();
-    // SAFETY: plain system call about our own child; the signal makes it detach and write its table.
-    unsafe { libc::kill(tracer.id() as i32, libc::SIGINT) };
-    let _ = tracer.wait();
+    tracer.end();
     let table = std::fs::read_to_string(&file);
     let requests = requests?.max(1) as f64;
     let calls = parse(&table.map_err(|error| format!("strace wrote no table: {error}"))?);
     Ok(calls.into_iter().map(|(name, count)| (name, count as f64 / requests)).collect())
+}
+
+/// The process that traces this one, 0 without one; `None` if this one does not exist.
+fn tracer_of(pid: i32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim().parse().ok()
 }
 
 /// Parses the table of `strace -c -U calls,name`.
