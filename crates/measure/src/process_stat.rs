@@ -1,5 +1,6 @@
 //! The kernel's line of figures of a process, `/proc/PID/stat` (proc_pid_stat(5)).
 
+use std::fmt::Display;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
@@ -18,6 +19,12 @@ pub(crate) fn processes() -> impl Iterator<Item = i32> {
 /// The parent of a process; `None` if there is no such process.
 pub(crate) fn parent(pid: i32) -> Option<i32> {
     ProcessStat::of(pid)?.field(4)
+}
+
+/// The number in the line of `/proc/PID/status` that begins with `name`, such as `Tgid:`. The process may be `self`.
+pub(crate) fn status_field(process: impl Display, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }
 
 /// Whether `/proc` numbers processes as this process does. In a new namespace of process ids it numbers those of the

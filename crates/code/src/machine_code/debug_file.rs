@@ -14,7 +14,7 @@ const PLACE: &str = "/usr/lib/debug";
 
 /// The DWARF tables of a file, from the file itself or from its separate debug file; `None` if neither has line
 /// tables.
-pub fn dwarf(path: &Path, file: &File) -> Option<Dwarf<DwarfReader>> {
+pub(crate) fn dwarf(path: &Path, file: &File) -> Option<Dwarf<DwarfReader>> {
     if has_lines(file) {
         return load(file);
     }

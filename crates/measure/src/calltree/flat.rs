@@ -2,9 +2,8 @@
 //! they have no calling contexts. Callgrind also records the calls between functions.
 
 use crate::callgrind;
-use scruple_code::Binaries;
 use scruple_code::{
-    Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
+    Binaries, Calls, HeapCounts, InstructionRun, Profile, ProfileContext, ProfileFunction, RecursiveCalls,
 };
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Recognises the Go processes of a tree when they execute their program, and reads their counters when they exit.
 
-use super::peak_memory::field;
+use crate::process_stat::status_field;
 use crate::runtimes::go::{self, EmptyProgram, Exit, Layouts, counters};
 use std::collections::HashMap;
 
@@ -39,7 +39,7 @@ impl GoProcesses {
 
     /// Handles that a thread is about to exit. Each thread stops there, and the last one sees the final counters.
     pub(super) fn leaves(&mut self, thread: libc::pid_t) {
-        let pid = field(&format!("/proc/{thread}/status"), "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
+        let pid = status_field(thread, "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
         let Some(latest) = self.running.get_mut(&pid) else { return };
         if let Some(exit) = counters::at_exit(thread, &mut self.layouts)
             && (latest.is_none() || exit.counters.is_ok())

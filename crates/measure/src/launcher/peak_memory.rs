@@ -1,6 +1,7 @@
 //! The peak memory of processes: the kernel's high-water marks, and the launcher's own.
 
 use crate::launcher::PeakMemory;
+use crate::process_stat::status_field;
 use std::fs;
 
 /// The error of the kernel's high-water marks in bytes: the kernel sums its per-core counters only from time to time.
@@ -24,14 +25,13 @@ pub(super) fn own_peak(usage: &libc::rusage) -> Option<u64> {
 
 /// The launcher's high-water mark.
 pub(super) fn own_mark() -> Option<u64> {
-    field("/proc/self/status", "VmHWM:").map(|peak| peak * 1024)
+    status_field("self", "VmHWM:").map(|peak| peak * 1024)
 }
 
 /// Records a process's high-water mark. A process with several threads stops once for each; the highest mark is kept.
 pub(super) fn note_peak(thread: libc::pid_t, memory: &mut Vec<PeakMemory>) {
-    let path = format!("/proc/{thread}/status");
-    if let Some(peak) = field(&path, "VmHWM:") {
-        let pid = field(&path, "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
+    if let Some(peak) = status_field(thread, "VmHWM:") {
+        let pid = status_field(thread, "Tgid:").map_or(thread, |pid| pid as libc::pid_t);
         keep_peak(pid, peak * 1024, memory);
     }
 }
@@ -42,10 +42,4 @@ pub(super) fn keep_peak(pid: libc::pid_t, peak: u64, memory: &mut Vec<PeakMemory
         Some(process) => process.peak = process.peak.max(peak),
         None => memory.push(PeakMemory { pid, peak }),
     }
-}
-
-/// The number in a line of a /proc file that begins with `name`.
-pub(super) fn field(path: &str, name: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
 }

@@ -8,8 +8,7 @@ mod python;
 mod ruby;
 mod tokens;
 
-use scruple_code::ProfileFunction;
-use scruple_code::Side;
+use scruple_code::{ProfileFunction, Side};
 use scruple_core::explain;
 use std::ffi::OsString;
 use std::fs;

@@ -1,13 +1,17 @@
 //! A program that observes other processes until it is interrupted, such as perf and strace.
 
+use super::start::send;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The time within which a program attaches, also on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The time between two interruptions.
 const AGAIN: Duration = Duration::from_millis(100);
+
+/// The time between two looks at the program.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A program that observes processes. It is ended with this value.
 pub struct AttachedTool(Child);
@@ -17,7 +21,8 @@ impl AttachedTool {
     /// program.
     ///
     /// # Errors
-    /// Fails with `missing` if the program cannot be started, and with `refused` if it ended or never attached.
+    /// Fails with `missing` if the program cannot be started, with `refused` if it ended, and says so if it does not
+    /// attach.
     pub fn start(
         command: &mut Command,
         attached: impl Fn(u32) -> bool,
@@ -27,12 +32,16 @@ impl AttachedTool {
         let mut tool = AttachedTool(silent.spawn().map_err(|_| missing.to_owned())?);
         let began = Instant::now();
         while !attached(tool.0.id()) {
-            if tool.0.try_wait().is_ok_and(|ended| ended.is_some()) || began.elapsed() > PATIENCE {
+            if !tool.runs() {
                 return Err(refused.to_owned());
             }
-            std::thread::sleep(Duration::from_millis(10));
+            if began.elapsed() > PATIENCE {
+                let (name, seconds) = (command.get_program().display(), PATIENCE.as_secs());
+                return Err(format!("{name} did not attach to the server within {seconds} s"));
+            }
+            std::thread::sleep(POLL);
         }
-        // What follows its first event, up to which it is seen, takes milliseconds.
+        // What it does between attaching and observing takes milliseconds.
         std::thread::sleep(AGAIN);
         Ok(tool)
     }
@@ -40,14 +49,18 @@ impl AttachedTool {
     /// Interrupts the program and waits until it has written what it observed. A program whose parent ignored the signal
     /// ignores it as well until it has its own handler, so it is sent until the program ends.
     pub fn end(mut self) {
-        while !matches!(self.0.try_wait(), Ok(Some(_)) | Err(_)) {
-            // SAFETY: plain system call about our own child, which has not been waited for.
-            unsafe { libc::kill(self.0.id() as i32, libc::SIGINT) };
-            let sent = Instant::now();
-            while sent.elapsed() < AGAIN && matches!(self.0.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(2));
+        let mut next = Instant::now();
+        while self.runs() {
+            if Instant::now() >= next {
+                send(self.0.id() as i32, libc::SIGINT);
+                next = Instant::now() + AGAIN;
             }
+            std::thread::sleep(POLL);
         }
+    }
+
+    fn runs(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Instructions and calls by function, from the profiles of either tool.
 
 use crate::callgrind::{self, ObjectFunction};
-use scruple_code::{Symbols, demangle};
+use scruple_code::{Profile, ProfileFunction, Symbols, demangle};
 use scruple_core::explain::below_themselves;
 use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ impl StretchCounts {
     }
 
     /// Adds a process's counts by the call tree.
-    pub fn add_calltree(&mut self, profile: &scruple_code::Profile, names: &mut FunctionNames) {
+    pub fn add_calltree(&mut self, profile: &Profile, names: &mut FunctionNames) {
         self.total += profile.total;
         let places = ContextFunctions::of(profile, names);
         let inclusive = profile.inclusive();
@@ -69,7 +69,7 @@ struct ContextFunctions {
 }
 
 impl ContextFunctions {
-    fn of(profile: &scruple_code::Profile, names: &mut FunctionNames) -> ContextFunctions {
+    fn of(profile: &Profile, names: &mut FunctionNames) -> ContextFunctions {
         let (mut named, mut known) = (vec![ObjectFunction::default()], HashMap::new());
         let mut place = |function: ObjectFunction| {
             *known.entry(function.clone()).or_insert_with(|| {
@@ -96,7 +96,7 @@ pub struct FunctionNames {
 }
 
 impl FunctionNames {
-    fn of(&mut self, function: &scruple_code::ProfileFunction) -> ObjectFunction {
+    fn of(&mut self, function: &ProfileFunction) -> ObjectFunction {
         if let Some(known) = self.known.get(function) {
             return known.clone();
         }
@@ -113,12 +113,11 @@ impl FunctionNames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scruple_code::{Profile, ProfileContext, RecursiveCalls};
+    use scruple_code::{ProfileContext, RecursiveCalls};
 
     #[test]
     fn callees_of_a_recursive_function_count_once_and_own_costs_add_up() {
-        let function =
-            |name: &str| scruple_code::ProfileFunction { name: Some(name.into()), object: None, offset: 0 };
+        let function = |name: &str| ProfileFunction { name: Some(name.into()), object: None, offset: 0 };
         let context = |parent: Option<usize>, function: Option<usize>, own: u64| ProfileContext {
             parent,
             function,

@@ -98,11 +98,10 @@ pub fn weigh(
     Ok(sampled)
 }
 
-/// Whether a process has opened events of the kernel.
+/// Whether a process receives events of the kernel. perf also opens some to see which there are, but does not map those.
 fn has_events(pid: u32) -> bool {
-    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let targets = files.flatten().filter_map(|file| std::fs::read_link(file.path()).ok());
-    targets.into_iter().any(|target| target.as_os_str() == "anon_inode:[perf_event]")
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+    maps.is_ok_and(|maps| maps.contains("anon_inode:[perf_event]"))
 }
 
 /// A frame of a stack: the function and the object.

@@ -373,8 +373,10 @@ impl StartedServer {
     }
 }
 
-fn send(to: i32, signal: i32) {
-    // SAFETY: plain system call; the group or process is one that a server was started as, or that it started.
+/// Sends a signal to a process or, if the number is negative, to a group.
+pub(super) fn send(to: i32, signal: i32) {
+    // SAFETY: plain system call; the group or process is one that a server was started as, that it started, or that
+    // observes it and has not been waited for.
     unsafe { libc::kill(to, signal) };
 }
 

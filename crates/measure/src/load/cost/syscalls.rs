@@ -3,6 +3,7 @@
 
 use super::attached_tool::AttachedTool;
 use super::process_tree::ProcessTree;
+use crate::process_stat::status_field;
 use crate::user_folder::TemporaryFolder;
 use scruple_stats::sorting::SortedMap;
 use std::process::Command;
@@ -39,7 +40,10 @@ pub fn count(
         command.args(["-p", &pid.to_string()]);
     }
     // A process that has ended in the meantime is not traced.
-    let attached = |tracer| processes.iter().all(|pid| tracer_of(*pid).is_none_or(|found| found == tracer));
+    let attached = |tracer: u32| {
+        let tracers = processes.iter().filter_map(|pid| status_field(pid, "TracerPid:"));
+        tracers.into_iter().all(|found| found == u64::from(tracer))
+    };
     let tracer = AttachedTool::start(&mut command, attached, [MISSING, FORBIDDEN])?;
     let requests = load();
     tracer.end();
@@ -47,12 +51,6 @@ pub fn count(
     let requests = requests?.max(1) as f64;
     let calls = parse(&table.map_err(|error| format!("strace wrote no table: {error}"))?);
     Ok(calls.into_iter().map(|(name, count)| (name, count as f64 / requests)).collect())
-}
-
-/// The process that traces this one, 0 without one; `None` if this one does not exist.
-fn tracer_of(pid: i32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?.trim().parse().ok()
 }
 
 /// Parses the table of `strace -c -U calls,name`.

@@ -6,7 +6,7 @@ use crate::render::align::{fit, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;
 use crate::render::flame_graph;
-use scruple_code::SourceCosts;
+use scruple_code::{SourceCosts, SourceFrame};
 use scruple_core::explain::{Count, OwnCost};
 use scruple_core::harmless_text::plain;
 use scruple_core::plural;
@@ -171,7 +171,7 @@ fn lines(counted: &CallsReport<'_>, total: OwnCost, width: usize, out: &mut Stri
     }
 }
 
-fn place(frame: &scruple_code::SourceFrame) -> String {
+fn place(frame: &SourceFrame) -> String {
     let file = frame.file.as_deref().unwrap_or("?");
     let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
     let name = frame.name.as_deref().map_or(String::new(), |name| format!("  {name}"));

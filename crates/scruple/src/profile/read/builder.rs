@@ -1,6 +1,6 @@
 //! Builds a tree of calling contexts from stacks.
 
-use scruple_code::{MachineCode, Side};
+use scruple_code::{MachineCode, ProfileFunction, Side, demangle, without_version};
 use scruple_core::explain::{
     Context, Edge, Function, OwnCost, PROGRAM, is_allocator, is_library, normal, restore_names_of_packages,
 };
@@ -28,7 +28,7 @@ impl TreeBuilder {
     pub fn new() -> TreeBuilder {
         // The files on the disk may be newer than the profile, so the code of its functions is not known.
         let mut side = Side { code: Some(MachineCode::default()), ..Side::default() };
-        side.add_function(scruple_code::ProfileFunction::default(), Function::default());
+        side.add_function(ProfileFunction::default(), Function::default());
         side.tree.contexts.push(Context { function: 0, calls: 1, ..Context::default() });
         TreeBuilder {
             side,
@@ -45,10 +45,10 @@ impl TreeBuilder {
         if let Some(known) = self.functions.get(&key) {
             return *known;
         }
-        let shown = plain(&scruple_code::demangle(name));
+        let shown = plain(&demangle(name));
         let module = match object.is_empty() || is_own {
             true => PROGRAM.to_owned(),
-            false => scruple_code::without_version(
+            false => without_version(
                 Path::new(object).file_name().and_then(|name| name.to_str()).unwrap_or(object),
             ),
         };
@@ -60,7 +60,7 @@ impl TreeBuilder {
             ..Function::default()
         };
         let object = Some(object.to_owned()).filter(|object| !object.is_empty());
-        let found = scruple_code::ProfileFunction { name: Some(name.to_owned()), object, offset: 0 };
+        let found = ProfileFunction { name: Some(name.to_owned()), object, offset: 0 };
         let place = self.side.add_function(found, named);
         self.functions.insert(key, place);
         place

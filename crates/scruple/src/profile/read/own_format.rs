@@ -2,7 +2,7 @@
 //! including the machine code.
 
 use super::{ImportedProfile, Kind, OWN};
-use scruple_code::{Binaries, ClosureTypes, MachineCode, Side};
+use scruple_code::{Binaries, ClosureTypes, MachineCode, ProfileFunction, Side};
 use scruple_core::explain::{Context, Function, OwnCost, Tree};
 use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ struct OwnProfile {
     title: String,
     has_heap: bool,
     names: Vec<Function>,
-    functions: Vec<scruple_code::ProfileFunction>,
+    functions: Vec<ProfileFunction>,
     contexts: Vec<ContextRow>,
     recursive: Vec<(usize, usize, u64)>,
     #[serde(default)]
