@@ -122,16 +122,20 @@ pub(crate) fn receive_with_arrival(socket: &OwnedFd, buffer: &mut [u8]) -> io::R
     }
 }
 
-/// Whether the other end has not acknowledged all that was sent on a TCP socket, or has answered it with a reset.
+/// Whether the other end has not acknowledged all that was written to a TCP socket, or has answered it with a reset.
+/// What the kernel still holds back, because the window is full for example, is not acknowledged either.
 pub(crate) fn lacks_acknowledgement(socket: &OwnedFd) -> bool {
     const CLOSED: u8 = 7;
-    // SAFETY: plain data, which the kernel fills in up to the given length.
+    // SAFETY: plain data, which the kernel fills in up to the given length; and a number, which it writes.
     unsafe {
         let mut info: libc::tcp_info = std::mem::zeroed();
         let mut length = size_of_val(&info) as libc::socklen_t;
         let to = (&raw mut info).cast();
+        let mut unacknowledged: libc::c_int = 0;
         libc::getsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut length) == 0
-            && (info.tcpi_state == CLOSED || info.tcpi_unacked > 0)
+            && (info.tcpi_state == CLOSED
+                || libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut unacknowledged) == 0
+                    && unacknowledged > 0)
     }
 }
 
@@ -162,5 +166,37 @@ pub fn allow_descriptors(wanted: u64) -> Result<(), u64> {
         libc::setrlimit(libc::RLIMIT_NOFILE, &within);
         libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
         if limit.rlim_cur >= wanted { Ok(()) } else { Err(limit.rlim_cur) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn bytes_that_the_kernel_holds_back_are_not_acknowledged() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let (mut server, _) = listener.accept().expect("a connection");
+        client.set_nonblocking(true).expect("a mode");
+        let client = OwnedFd::from(client);
+        assert!(!lacks_acknowledgement(&client), "nothing was sent");
+
+        // The server reads nothing, so its window is full at last, and no segment is on its way.
+        while send(&client, &[0; 65_536]).is_ok() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(lacks_acknowledgement(&client), "the queue is full");
+
+        // What the server has read is acknowledged.
+        SockRef::from(&client).shutdown(std::net::Shutdown::Write).expect("an end");
+        io::copy(&mut server, &mut io::sink()).expect("all of it");
+        let acknowledged = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            !lacks_acknowledgement(&client)
+        });
+        assert!(acknowledged, "the server has read all");
     }
 }
