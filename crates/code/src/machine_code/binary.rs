@@ -5,7 +5,6 @@ use super::code_hashes::{content, decodes, digest, folded};
 use super::demangle::demangle;
 use super::fnv::Fnv;
 use super::initial_data::Data;
-use super::renamed_functions::hash_of_name;
 use super::stripped_function::{StrippedFunction, ends};
 use crate::merged_profiles::Side;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
@@ -459,4 +458,11 @@ impl Binary {
         bytes.hash(&mut hasher);
         Some(folded(hasher.finish()) ^ of_name)
     }
+}
+
+/// The part of an instruction's hash that is the name of a function or of data, as it is compared.
+pub(super) fn hash_of_name(name: &str) -> u32 {
+    let mut hasher = Fnv::default();
+    name.hash(&mut hasher);
+    folded(hasher.finish())
 }

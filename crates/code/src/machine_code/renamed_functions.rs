@@ -1,13 +1,10 @@
 //! Functions with another name in the other program: which ones may be of one function, and what refers to them.
 
-use super::binary::{Binaries, Binary};
-use super::code_hashes::folded;
+use super::binary::{Binaries, Binary, hash_of_name};
 use super::demangle::demangle;
-use super::fnv::Fnv;
 use crate::merged_profiles::Side;
 use scruple_core::explain::normal;
 use scruple_stats::sorting::SortedMap;
-use std::hash::{Hash, Hasher};
 
 impl Binaries {
     /// Whether a function of the first program and one of the second are two functions: both are in one file, or the file
@@ -53,11 +50,4 @@ impl Binary {
             places
         })
     }
-}
-
-/// The part of an instruction's hash that is the name of a function or of data, as it is compared.
-pub(super) fn hash_of_name(name: &str) -> u32 {
-    let mut hasher = Fnv::default();
-    name.hash(&mut hasher);
-    folded(hasher.finish())
 }

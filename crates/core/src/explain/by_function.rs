@@ -4,11 +4,14 @@ use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
 use super::merged::merged;
-use super::ranking::SHARE;
 use super::{CodeComparison, Count, Tree, by_edges, group};
 use crate::number_map::NumberMap;
 use scruple_stats::sorting::{self, SortedMap};
 use serde::Serialize;
+
+/// A function with changed code is listed first if its difference is at least this share of the sum of absolute
+/// differences.
+pub(super) const SHARE: f64 = 0.05;
 
 /// An explanation of why two programs differ in a count.
 #[derive(Clone, Debug, PartialEq)]

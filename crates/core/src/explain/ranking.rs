@@ -1,11 +1,7 @@
 //! Orders the functions in which a difference originates.
 
-use super::by_function::{Explanation, FunctionDifference};
+use super::by_function::{Explanation, FunctionDifference, SHARE};
 use scruple_stats::sorting;
-
-/// A function with changed code is listed first if its difference is at least this share of the sum of absolute
-/// differences.
-pub(super) const SHARE: f64 = 0.05;
 
 impl Explanation {
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose

@@ -2,10 +2,10 @@
 
 use super::clock::{Interest, Poller};
 use super::exchange::Exchange;
+use super::failure::Failed;
 use super::failure::Failure;
 use super::http1;
 use super::http2::Http2;
-use super::request::Failed;
 use super::socket::{self, Connecting};
 use super::tls::Tls;
 use std::io;

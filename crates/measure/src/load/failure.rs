@@ -1,9 +1,9 @@
 //! The classes of failed requests.
 
-use super::request::Failed;
 use scruple_core::unit::grouped;
 use scruple_stats::sorting::{self, SortedMap};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How a request can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,6 +95,27 @@ impl Failure {
             Failure::ValueMissing => "an answer without a value that the next request needs",
             Failure::Redirected => "an answer that redirects to another server, or too often",
             Failure::Unsent => "due, but never sent: no connection was free",
+        }
+    }
+}
+
+/// What is known of a failed request besides its class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    Status(u16),
+    /// The cause, as a clause.
+    Cause(Failure, Cow<'static, str>),
+    /// What was expected and what came, in words, for each requirement that is not met.
+    Check(Vec<(String, String)>),
+}
+
+impl Failed {
+    /// The class of the failed request.
+    pub(crate) fn class(&self) -> Failure {
+        match self {
+            Failed::Status(_) => Failure::BadStatus,
+            Failed::Cause(class, _) => *class,
+            Failed::Check(_) => Failure::CheckFailed,
         }
     }
 }

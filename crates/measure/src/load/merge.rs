@@ -6,11 +6,11 @@ use super::generator_delays::DelayedRecord;
 use super::latencies::Latencies;
 use super::plan::{Plan, PlannedRow};
 use super::result::{
-    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart, Unanswered,
+    ConnectionOutcomes, Ended, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart,
+    SlowRequest, Unanswered,
 };
-use super::shared::Ended;
 use super::stalls;
-use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder, SlowRequest};
+use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder};
 use super::{backlog, find_doubts, warm_up};
 use scruple_stats::sorting;
 

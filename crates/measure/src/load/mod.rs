@@ -64,14 +64,14 @@ pub use replay::{access_log, har, is_access_log};
 pub use request::{AnswerCheck, Request, RequestOrder, request_file};
 pub use request_sink::{EachRequest, RequestBatch, RequestReceiver};
 pub use result::{
-    ConnectionOutcomes, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes,
-    RunPart, Unanswered,
+    ConnectionOutcomes, Ended, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RequestTimes,
+    RunPart, SlowRequest, Unanswered,
 };
 pub use scenario::{Abort, Model, RequestFileContent, Scenario, Stage, scenario};
 pub use session::{Handled, LoadError, Session, TurnEvent, run, run_watched};
-pub use shared::{Ended, LoadProgress};
+pub use shared::LoadProgress;
 pub use socket::allow_descriptors;
 pub use stalls::Stall;
 pub use target::{Address, Protocol, Target, TargetError, Trust};
-pub use thread_record::{LIVE_BOUNDS, LiveRecord, SlowRequest};
+pub use thread_record::{LIVE_BOUNDS, LiveRecord};
 pub use tls::client_tls;

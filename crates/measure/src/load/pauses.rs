@@ -1,7 +1,7 @@
 //! Compares slow requests with pauses of the server that are known from elsewhere.
 
 use super::result::LoadResult;
-use super::thread_record::SlowRequest;
+use super::result::SlowRequest;
 
 impl LoadResult {
     /// How many of the requests above `nanoseconds` were slow because of pauses, and how many such requests there

@@ -1,13 +1,12 @@
 //! The requests to the server, and the checks that decide which answers are good.
 
-use super::failure::Failure;
+use super::failure::Failed;
 use super::http1::KEPT;
 use super::scenario::answer::KeptAnswer;
 use scruple_core::harmless_text::{plain, shortened};
 use scruple_stats::sorting::SortedMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::path::Path;
 
 /// A kind of request.
@@ -66,27 +65,6 @@ pub struct AnswerCheck {
     /// JSON pointers (RFC 6901) into the content, each with the expected value.
     #[serde(default)]
     pub json: SortedMap<String, Value>,
-}
-
-/// What is known of a failed request besides its class.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Failed {
-    Status(u16),
-    /// The cause, as a clause.
-    Cause(Failure, Cow<'static, str>),
-    /// What was expected and what came, in words, for each requirement that is not met.
-    Check(Vec<(String, String)>),
-}
-
-impl Failed {
-    /// The class of the failed request.
-    pub(crate) fn class(&self) -> Failure {
-        match self {
-            Failed::Status(_) => Failure::BadStatus,
-            Failed::Cause(class, _) => *class,
-            Failed::Check(_) => Failure::CheckFailed,
-        }
-    }
 }
 
 impl AnswerCheck {

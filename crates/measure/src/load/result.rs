@@ -5,9 +5,7 @@ use super::failure::{Failure, Failures};
 use super::generator_delays::Delayed;
 use super::latencies::Latencies;
 use super::plan::RowOf;
-use super::shared::Ended;
 use super::stalls::Stall;
-use super::thread_record::SlowRequest;
 use serde::{Deserialize, Serialize};
 
 /// The result of a load, without the warm-up unless stated otherwise.
@@ -61,6 +59,33 @@ pub struct LoadResult {
     pub unanswered: Unanswered,
     /// The doubts about the figures.
     pub doubts: Vec<Doubt>,
+}
+
+/// How a load ended. The order is that of severity: of several threads' endings the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// The load ended as planned.
+    Planned,
+    /// The user interrupted. Requests in flight do not count.
+    Interrupted,
+    /// A limit that aborts the load was exceeded. Requests in flight do not count.
+    Aborted,
+    /// No connection could be opened for two seconds.
+    ServerGone,
+}
+
+/// When a slow request was due, sent and done, in nanoseconds since the first request was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SlowRequest {
+    /// The response time: from due to done.
+    pub response: u64,
+    /// When the request was due.
+    pub intended: u64,
+    /// When the request was sent.
+    pub sent: u64,
+    /// When the request was done.
+    pub done: u64,
 }
 
 /// Requests without an answer when a load is interrupted. They count neither as answered nor as failed.

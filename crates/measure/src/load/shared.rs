@@ -7,23 +7,8 @@ use super::request::Request;
 use super::target::{Address, Protocol, Target};
 use super::thread_record::LiveRecord;
 use super::tls::TlsSetup;
-use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// How a load ended. The order is that of severity: of several threads' endings the greatest counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ended {
-    /// The load ended as planned.
-    Planned,
-    /// The user interrupted. Requests in flight do not count.
-    Interrupted,
-    /// A limit that aborts the load was exceeded. Requests in flight do not count.
-    Aborted,
-    /// No connection could be opened for two seconds.
-    ServerGone,
-}
 
 pub(crate) struct LoadShared {
     pub(crate) address: Address,

@@ -1,30 +1,17 @@
 //! The record of one generator thread. Recording allocates no memory, except when the distribution of a row grows.
 
 use super::exchange::Exchange;
+use super::failure::Failed;
 use super::failure::{Failure, Failures};
 use super::generator_delays::DelayedRecord;
 use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;
 use super::plan::{Plan, RowOf};
-use super::request::{Failed, Request};
-use super::result::Unanswered;
+use super::request::Request;
+use super::result::{SlowRequest, Unanswered};
 use super::stalls::{Arrival, StallDetector};
-use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// When a slow request was due, sent and done, in nanoseconds since the first request was due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SlowRequest {
-    /// The response time: from due to done.
-    pub response: u64,
-    /// When the request was due.
-    pub intended: u64,
-    /// When the request was sent.
-    pub sent: u64,
-    /// When the request was done.
-    pub done: u64,
-}
 
 /// The bounds of the live histogram of responses, in nanoseconds.
 pub const LIVE_BOUNDS: [u64; 20] = {

@@ -2,9 +2,9 @@
 
 use super::super::clock::Poller;
 use super::super::connection::{Connection, ConnectionState, unconnected};
+use super::super::failure::Failed;
 use super::super::failure::Failure;
 use super::super::plan::Plan;
-use super::super::request::Failed;
 use super::super::result::ConnectionOutcomes;
 use super::super::socket;
 use super::super::target::Address;

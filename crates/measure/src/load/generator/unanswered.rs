@@ -3,9 +3,9 @@
 use super::Generator;
 use crate::load::connection::ConnectionState;
 use crate::load::exchange::Exchange;
+use crate::load::failure::Failed;
 use crate::load::failure::Failure;
-use crate::load::request::Failed;
-use crate::load::shared::Ended;
+use crate::load::result::Ended;
 
 impl Generator {
     /// Fails the requests that have waited for longer than `timeout` nanoseconds, or since the last call for a server
