@@ -74,6 +74,14 @@ impl Subject {
     pub fn case(name: impl Into<String>, program: Vec<String>) -> Subject {
         Subject::Case { name: name.into(), program, group: None, shape: String::new(), timing: None }
     }
+
+    /// What the time of an iteration of a case covers, where its program declares it.
+    pub fn timing(&self) -> Option<Timing> {
+        match self {
+            Subject::Case { timing, .. } => *timing,
+            Subject::Command { .. } | Subject::Request { .. } => None,
+        }
+    }
 }
 
 words! {

@@ -13,7 +13,7 @@ use crate::cli::values;
 use crate::command::args::SamplingArgs;
 use crate::command::arms::Prepared;
 use crate::command::verb::{ReadingSource, RequestedInstruments};
-use crate::compare::revisions::RevisionSettings;
+use crate::compare::weighing::RevisionSettings;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;

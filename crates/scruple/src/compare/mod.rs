@@ -5,3 +5,4 @@ pub mod on_farm;
 pub mod revisions;
 pub mod stored;
 pub mod verb;
+pub mod weighing;

@@ -2,7 +2,7 @@
 //! them side by side.
 
 use super::args::CompareArgs;
-use super::revisions::{RevisionSettings, RevisionsRequest, remark_on_break_even};
+use super::weighing::{RevisionSettings, RevisionsRequest, remark_on_break_even};
 use crate::command::passes::CommandPasses;
 use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;

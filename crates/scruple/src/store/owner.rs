@@ -1,9 +1,8 @@
 //! Determines which process owns a run under way, and whether it is still running. The store may be visible to several
 //! machines.
 
-use super::Store;
 use super::database::{DatabaseFailure, StoredRow};
-use super::read_runs::damaged_state;
+use super::{Store, damaged};
 use jiff::Timestamp;
 use scruple_core::run::RunState;
 use scruple_measure::host::host_name;
@@ -68,6 +67,10 @@ pub(super) fn state(row: &StoredRow, first: usize) -> Result<RunState, DatabaseF
         None => has_process(owner),
     };
     Ok(if lives { RunState::Running } else { RunState::Interrupted })
+}
+
+pub(super) fn damaged_state() -> DatabaseFailure {
+    damaged("a run has an unknown state")
 }
 
 /// Whether a run on the host `theirs` may still be running, as far as this host can determine.

@@ -256,10 +256,6 @@ impl Store {
     }
 }
 
-pub(super) fn damaged_state() -> DatabaseFailure {
-    damaged("a run has an unknown state")
-}
-
 /// Converts a row into a sample. Its columns are position, metric, pass, unit, quality, source, readings, blocks.
 pub(super) fn sample_of(row: &StoredRow) -> Result<Sample, DatabaseFailure> {
     let sample = Sample {

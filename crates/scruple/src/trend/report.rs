@@ -1,7 +1,7 @@
 //! Writes the trend as lines and as JSON.
 
-use super::series::{SeriesChanges, Trend, is_worse};
-use super::verb::ChosenRuns;
+use super::series::{ChosenRuns, SeriesChanges, Trend, is_worse};
+
 use crate::history::report::sparkline::{self, VersionCell};
 use crate::render::align;
 use crate::render::align::wrap;

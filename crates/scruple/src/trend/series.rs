@@ -7,7 +7,19 @@ use scruple_core::{judge, metric};
 use scruple_stats::changepoint::{self, ChangePoint, FoundChanges, SeriesOptions, StepSize};
 use scruple_stats::paired::Why;
 use scruple_stats::quantile::median;
-use scruple_stats::sorting;
+use scruple_stats::sorting::{self, SortedMap};
+
+/// The runs of one machine class, and what was left out.
+pub struct ChosenRuns {
+    /// The name of the subject.
+    pub subject: String,
+    /// The machine class; `None` means all classes.
+    pub machine: Option<String>,
+    /// The runs, oldest first.
+    pub points: Vec<StoredPoint>,
+    /// The number of runs of each other class.
+    pub left_out: SortedMap<String, usize>,
+}
 
 /// The values of a metric over the runs.
 pub struct Trend {

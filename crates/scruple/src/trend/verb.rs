@@ -2,7 +2,7 @@
 
 use super::args::TrendArgs;
 use super::report;
-use super::series::trends;
+use super::series::{ChosenRuns, trends};
 use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
@@ -14,18 +14,6 @@ use scruple_stats::sorting::SortedMap;
 
 /// The word that combines the machines of all classes into one series.
 const ALL: &str = "all";
-
-/// The runs of one machine class, and what was left out.
-pub struct ChosenRuns {
-    /// The name of the subject.
-    pub subject: String,
-    /// The machine class; `None` means all classes.
-    pub machine: Option<String>,
-    /// The runs, oldest first.
-    pub points: Vec<StoredPoint>,
-    /// The number of runs of each other class.
-    pub left_out: SortedMap<String, usize>,
-}
 
 /// Prints the trend.
 pub fn trend(args: &TrendArgs) -> Result<Code, Fault> {

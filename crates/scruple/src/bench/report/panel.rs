@@ -23,7 +23,7 @@ pub(crate) fn panel(run: &Run, arm: &Arm) -> String {
     let (Some(time), Some(iterations)) = (arm.sample("time.wall"), arm.sample("batch.iterations")) else {
         return out;
     };
-    match super::table::timing(arm) {
+    match arm.subject.timing() {
         Some(Timing::Latency) => out.push_str(
             "      latency: from argument to result, because every iteration waits for the previous one\n",
         ),

@@ -11,7 +11,7 @@ use scruple_core::metric::Quality;
 use scruple_core::plural::counted;
 use scruple_core::protocol::tells_skip;
 use scruple_core::run::RunState;
-use scruple_core::subject::{Arm, Role, Subject, Timing};
+use scruple_core::subject::{Arm, Role, Subject};
 use scruple_core::unit::{Unit, exact, quantity, relative_spread, share, times};
 use scruple_core::verdict::{Direction, Verdict};
 use scruple_stats::sorting;
@@ -226,8 +226,10 @@ fn columns(report: &Report<'_>, rows: &[CaseRow<'_>]) -> TableColumns {
     ];
     // Cases may differ in what their time covers. The column ‘timing’ shows that, so that the time of four steps does
     // not look like four times that of one step.
-    let timings: Vec<String> =
-        rows.iter().map(|row| timing(row.arm).map_or(String::new(), |t| t.word().to_owned())).collect();
+    let timings: Vec<String> = rows
+        .iter()
+        .map(|row| row.arm.subject.timing().map_or(String::new(), |t| t.word().to_owned()))
+        .collect();
     if sorting::distinct(&timings).len() > 1 {
         columns.push(("timing".to_owned(), timings));
     }
@@ -283,14 +285,6 @@ fn is_other(key: &str) -> bool {
 /// Returns the width of a cell without its colour codes.
 fn plain_width(cell: &str) -> usize {
     anstream::adapter::strip_str(cell).to_string().width()
-}
-
-/// Returns what the time of an iteration of the case covers.
-pub(super) fn timing(arm: &Arm) -> Option<Timing> {
-    match &arm.subject {
-        Subject::Case { timing, .. } => *timing,
-        Subject::Command { .. } | Subject::Request { .. } => None,
-    }
 }
 
 fn net_text(row: &CaseRow<'_>) -> String {

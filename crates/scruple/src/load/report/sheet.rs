@@ -1,7 +1,7 @@
 //! Writes the cost of a request: the rows of the cost sheet, the functions, the system calls, the growth of memory.
 
 use super::instructions;
-use super::terminal::pace;
+use super::pace::pace;
 use crate::load::windows::ServerResults;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BAD, BOLD, DIM};

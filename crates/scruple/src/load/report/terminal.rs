@@ -1,5 +1,6 @@
 //! Reports a load on a terminal: distributions, failures, the generator, the cost of a request.
 
+use super::pace::pace;
 use super::{memory_map, search, sheet};
 use crate::load::windows::{ExcludedPart, Loads, Pool, ServerResults, Slice};
 use crate::progress::in_words;
@@ -9,7 +10,7 @@ use crate::render::colours::{BAD, BOLD, DIM, GOOD, OPEN};
 use crate::run_report::{Report, terminal};
 use scruple_core::plural::{self, noun};
 use scruple_core::unit::{Unit, grouped, quantity, share};
-use scruple_measure::load::{Arrivals, Latencies, Pace, Plan, RowOf, Scenario, Stage, Stall};
+use scruple_measure::load::{Latencies, Plan, RowOf, Stall};
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
 
@@ -79,50 +80,6 @@ pub(crate) fn row_name(name: &str, of: RowOf) -> String {
 /// Returns the name of the row for parts that are set apart.
 fn row_of_separate_parts(aside: &ExcludedPart) -> String {
     format!("response, {} of {}", aside.why, quantity(aside.span as f64, &Unit::Nanoseconds))
-}
-
-/// Describes the pace of the load.
-pub(crate) fn pace(plan: &Plan) -> String {
-    if let Some(scenario) = &plan.scenario {
-        return users(plan, scenario);
-    }
-    match plan.pace {
-        Pace::Closed => "closed loop".to_owned(),
-        Pace::Open { rate, arrivals } => {
-            let gaps = if arrivals == Arrivals::Poisson { " (Poisson)" } else { "" };
-            format!("open loop, {} requests/s{gaps}", grouped(rate))
-        }
-    }
-}
-
-/// Describes the model of users, and their number.
-fn users(plan: &Plan, scenario: &Scenario) -> String {
-    if scenario.recorded() > 0 {
-        return format!("{} recorded requests", grouped(scenario.recorded() as f64));
-    }
-    let level = |stage: &Stage| [stage.from, stage.to];
-    let levels = || scenario.stages.iter().flat_map(level);
-    let span = || {
-        let (least, most) = (levels().fold(f64::INFINITY, f64::min), levels().fold(0.0, f64::max));
-        let range = if least < most { format!("{} to ", grouped(least)) } else { String::new() };
-        let stages = scenario.stages.len();
-        (
-            format!("{range}{}", grouped(most)),
-            if stages > 1 { format!(" in {stages} stages") } else { String::new() },
-        )
-    };
-    match (plan.pace, scenario.stages.is_empty()) {
-        (Pace::Closed, true) => format!("closed model, {} users", grouped(f64::from(plan.connections))),
-        (Pace::Closed, false) => {
-            let (users, stages) = span();
-            format!("closed model, {users} users{stages}")
-        }
-        (Pace::Open { rate, .. }, true) => format!("open model, {} sessions/s", grouped(rate)),
-        (Pace::Open { .. }, false) => {
-            let (rates, stages) = span();
-            format!("open model, {rates} sessions/s{stages}")
-        }
-    }
 }
 
 fn connections(plan: &Plan) -> String {

@@ -1,6 +1,6 @@
 //! Elements that all charts share: marks, grids, labels, arrows at the edge.
 
-use super::scale::{Ruler, Tick};
+use super::scale::{Ruler, Tick, anchor};
 use crate::render::page::LayerShape;
 use maud::{Markup, html};
 
@@ -86,15 +86,6 @@ pub(crate) fn columns(ticks: &[Tick], top: f64, bottom: f64) -> Markup {
             @let x = percent(tick.place);
             line class={ "grid" @if tick.minor { " minor" } } x1=(x) x2=(x) y1=(pixels(top)) y2=(pixels(bottom)) {}
         }
-    }
-}
-
-/// Returns the anchor of a label that keeps it inside the chart.
-pub(crate) fn anchor(place: f64) -> &'static str {
-    match place {
-        place if place < 0.1 => "start",
-        place if place > 0.9 => "end",
-        _ => "middle",
     }
 }
 

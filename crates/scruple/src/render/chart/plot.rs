@@ -1,10 +1,10 @@
 //! Plots: curves and points over two axes.
 
 use super::frame::{
-    OffScale, anchor, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
+    OffScale, beyond, class, columns, dash, key_of, labels, lines, mark, percent, pixels, side_labels,
 };
 use super::rows::tone;
-use super::scale::{Ruler, window};
+use super::scale::{Ruler, anchor, window};
 use super::thin;
 use crate::render::page::{AxisLabel, AxisScale, ChartEvent, ChartPoint, Layer, LayerShape, Plot};
 use maud::{Markup, html};

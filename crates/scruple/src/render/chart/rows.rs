@@ -1,8 +1,7 @@
 //! Rows over one axis: each shows every reading as a dot, and below the dots the estimate and its interval.
 
-use super::frame;
 use super::frame::{OffScale, beyond, class, columns, key, labels, mark, percent, pixels};
-use super::scale::{Ruler, window};
+use super::scale::{Ruler, anchor, window};
 use super::thin;
 use crate::render::page::typeset::typeset;
 use crate::render::page::{AxisScale, ChartRow, Dot, RowChart, Tone};
@@ -68,7 +67,7 @@ pub(crate) fn draw(rows: &RowChart, label: &str, tooltips: bool) -> Markup {
             @if let Some(shade) = rows.shade.as_ref().filter(|shade| !shade.text.is_empty()) {
                 div.foot { svg.chart width="100%" height="16" aria-hidden="true" {
                     @let place = ruler.place((shade.low * shade.high).abs().sqrt());
-                    text.tick x=(percent(place)) y="12" text-anchor=(frame::anchor(place)) { (shade.text) }
+                    text.tick x=(percent(place)) y="12" text-anchor=(anchor(place)) { (shade.text) }
                 } }
             }
             @for row in &rows.rows {

@@ -1,6 +1,5 @@
 //! Maps values to positions along an axis, and chooses round labels.
 
-use super::frame;
 use crate::render::page::{Axis, AxisScale};
 use scruple_core::unit::{Unit, share, tick};
 use scruple_stats::sorting;
@@ -35,7 +34,7 @@ impl Tick {
     /// Returns where the label and a gap beside it begin and end below a chart that is this many pixels wide.
     fn span(&self, width: f64) -> (f64, f64) {
         let (at, long) = (self.place * width, label_width(&self.text));
-        let left = match frame::anchor(self.place) {
+        let left = match anchor(self.place) {
             "start" => 0.0,
             "end" => long,
             _ => long / 2.0,
@@ -329,6 +328,15 @@ pub(crate) fn window(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
         }
     }
     (low, high)
+}
+
+/// Returns the anchor of a label that keeps it inside the chart.
+pub(crate) fn anchor(place: f64) -> &'static str {
+    match place {
+        place if place < 0.1 => "start",
+        place if place > 0.9 => "end",
+        _ => "middle",
+    }
 }
 
 #[cfg(test)]

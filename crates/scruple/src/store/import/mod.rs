@@ -12,6 +12,7 @@ pub mod csv_records;
 mod damaged_files;
 pub mod error;
 pub mod figures;
+mod file_text;
 pub mod go;
 pub mod google;
 pub mod hyperfine;

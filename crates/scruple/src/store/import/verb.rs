@@ -3,9 +3,10 @@
 use super::args::ImportArgs;
 use super::criterion_rs;
 use super::criterion_rs::CriterionFolder;
+use super::file_text::{refusal, text_of};
 use super::series::found_series;
 use super::series::found_series::FoundSeries;
-use super::{Format, ImportError, Imported, summaries};
+use super::{Format, Imported, summaries};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
@@ -18,11 +19,7 @@ use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::subject::{Role, Subject};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// The largest file that is read, in bytes. Results of benchmarks are far smaller.
-const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// The largest depth at which folders are searched for results of criterion.rs.
 const DEEPEST: usize = 32;
@@ -152,25 +149,6 @@ fn summary(run: &Run, path: &str, format: Format, option: &str) -> String {
     text
 }
 
-pub(super) fn text_of(path: &Path) -> Result<String, Fault> {
-    let cannot = |why: String| Fault::usage(format!("cannot import ‘{}’: {why}", path.display()));
-    let mut bytes = Vec::new();
-    let read = match path == Path::new("-") {
-        true => std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
-    };
-    read.map_err(|error| cannot(error.to_string()))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(cannot(format!("it is larger than {} MiB", LARGEST >> 20)));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        cannot(format!(
-            "byte {} is not UTF-8 text; name the file that the tool wrote",
-            error.utf8_error().valid_up_to()
-        ))
-    })
-}
-
 fn unknown(path: &Path, text: &str) -> Fault {
     if let Some(tool) = summaries::tool_of(text) {
         return Fault::usage(format!(
@@ -190,15 +168,6 @@ fn unknown(path: &Path, text: &str) -> Fault {
         "cannot import ‘{}’: it looks like none of the formats that are known; name one with --format, or see \
          `scruple store import --help`",
         path.display()
-    ))
-}
-
-pub(super) fn refusal(path: impl AsRef<Path>, format: Format, error: &ImportError) -> Fault {
-    Fault::usage(format!(
-        "cannot import ‘{}’ as results of {}: {error}; {}. Nothing was imported",
-        path.as_ref().display(),
-        format.tool(),
-        format.advice()
     ))
 }
 

@@ -3,7 +3,7 @@
 use super::{Values, asv, columns, history, json};
 use crate::fault::Fault;
 use crate::store::StoredHistory;
-use crate::store::import::verb::{refusal, text_of};
+use crate::store::import::file_text::{refusal, text_of};
 use crate::store::import::{Format, recognise};
 use scruple_core::plural::counted;
 use std::fmt::Write as _;
