@@ -1,9 +1,10 @@
 //! Determines how many iterations make a batch about a tenth of a millisecond long.
 
-use super::Weighed;
+use super::cases::Weighed;
 use super::outside_work;
 use super::own_time::OwnTime;
 use super::programs::Programs;
+use super::readings::length;
 use scruple_core::protocol::{BatchReply, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use std::time::{Duration, Instant};
@@ -216,17 +217,5 @@ impl<'a> Calibration<'a> {
     /// Returns the longest time of a batch including the time to make and destroy its inputs.
     fn whole_length(&self) -> Duration {
         (self.budget / 2 / (self.cases as f64 * VISITS) as u32).max(WHOLE)
-    }
-}
-
-/// Returns how long a batch kept a core busy, in nanoseconds. With several threads this is the mean processor time,
-/// because the span from the first start to the last end depends more on the scheduler than on the work.
-pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
-    let wall = reply.reading("time.wall");
-    match reply.threads.len() {
-        0 | 1 => wall,
-        threads => {
-            reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
-        }
     }
 }

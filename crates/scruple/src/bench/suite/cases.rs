@@ -1,14 +1,16 @@
 //! The cases of a suite: which are selected, how each is run, and which are left out.
 
+use super::bench_side::BenchSide;
 use super::too_many_cases::TightBudget;
-use super::{BenchSide, readings};
 use crate::store::add_readings;
 use scruple_core::judge;
 use scruple_core::limit::Limit;
-use scruple_core::metric::Pass;
+use scruple_core::metric::{Metric, Pass, Quality};
 use scruple_core::protocol::{Batch, BatchReply, Case, LoopKind};
 use scruple_core::run::Run;
+use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter, Role, Subject, with_values};
+use scruple_core::unit::Unit;
 use scruple_stats::sorting::SortedMap;
 use std::time::Duration;
 
@@ -157,7 +159,7 @@ impl Weighed {
         };
         let position = run.arms.len();
         let mut subject_arm = arm(name.clone(), Role::Subject);
-        add_readings(&mut subject_arm, readings::work_of(case), Pass::Counting, 0);
+        add_readings(&mut subject_arm, work_of(case), Pass::Counting, 0);
         run.arms.push(subject_arm);
         run.arms.push(arm(format!("{name} [tare]"), Role::Tare));
         Weighed {
@@ -224,4 +226,19 @@ pub(crate) fn arm_name(case: &Case, threads: u32, label: Option<&str>) -> String
         name.push_str(&format!(" @{label}"));
     }
     name
+}
+
+/// Returns the work of one iteration. It is stored with the readings, so that throughput can be derived from a stored
+/// run.
+fn work_of(case: &Case) -> Option<Reading> {
+    let throughput = case.throughput.as_ref()?;
+    let (key, unit) = match throughput.unit.as_str() {
+        "bytes" => ("work.bytes", Unit::Bytes),
+        _ => ("work.items", Unit::Count),
+    };
+    Some(Reading::of(
+        &Metric::custom(key, unit, Quality::Exact, Pass::Counting),
+        throughput.amount,
+        "declared",
+    ))
 }

@@ -1,16 +1,19 @@
 //! The counting pass of a suite: the allocations and collections of one iteration of each case, net of its tare.
 
-use super::calibrate::length;
+use super::cases::{Cases, Weighed};
 use super::counting_plan::{self, CountingPlan, CountingVisit, SLOW};
+use super::effort::SuiteEffort;
 use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
+use super::progress_screen::ProgressScreen;
 use super::rare_events::{RareEvents, has_long_batches, is_rare};
-use super::readings::net_readings;
+use super::readings::{declaration, length, net_readings};
+use super::record::SuiteRecord;
 use super::warm_up::CaseWarmUp;
-use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
+use crate::command::passes::Stop;
 use crate::progress::in_words;
 use scruple_core::harmless_text::list_names;
-use scruple_core::metric::{Metric, Pass, Quality, metric};
+use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::protocol::{Batch, BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
 use scruple_core::unit::{Unit, exact as text};
@@ -481,16 +484,4 @@ fn more_at_first(counters: &[Counter], first: &[BatchReply], warm: &[BatchReply]
     // Counters that are not exact vary by a few kilobytes even if the program does the same.
     let swing = if counter.quality <= Quality::Near { 64.0 } else { 8192.0 };
     (cold > warm + swing && cold > 1.05 * warm).then_some(cold - warm)
-}
-
-/// Returns the metric of a counter: the built-in one with the same key, or one that the program brings.
-pub(crate) fn declaration(counter: &Counter) -> Metric {
-    let key = match counter.key.as_str() {
-        "alloc.count" => "alloc.objects",
-        "malloc.freed_bytes" => "malloc.freed",
-        key => key,
-    };
-    metric(key).cloned().unwrap_or_else(|| {
-        Metric::custom(key, Unit::from(counter.unit.clone()), counter.quality, Pass::Counting)
-    })
 }

@@ -3,8 +3,9 @@
 //! A process of a compiled program starts in a millisecond, and each case is then counted in processes of its own. A
 //! process that takes a second to start, such as that of a test framework, counts all cases instead.
 
+use super::cases::{Cases, Weighed};
+use super::effort::SuiteEffort;
 use super::own_time::VisitTime;
-use super::{Cases, SuiteEffort, Weighed};
 use crate::progress::in_words;
 use scruple_core::evidence::{APART, DIFFER, Evidence};
 use scruple_core::judge;

@@ -1,7 +1,8 @@
 //! Says which cases differ from process to process.
 
+use super::cases::{Cases, Weighed};
 use super::programs::Programs;
-use super::{Cases, SuiteRecord, Weighed};
+use super::record::SuiteRecord;
 use scruple_core::judge::Groups;
 use scruple_core::run::Run;
 use scruple_core::unit::{Unit, quantity};

@@ -1,8 +1,9 @@
 //! Compares the core during a run with what it was in earlier runs: its clock frequency, and whether it was shared, which
 //! the processor may also show.
 
+use super::cases::Cases;
 use super::readings::own;
-use super::{Cases, SuiteRecord};
+use super::record::SuiteRecord;
 use crate::store::{Store, add_readings};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::clock::{APART, USUAL, cycle, usual};

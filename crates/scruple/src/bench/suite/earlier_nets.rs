@@ -1,8 +1,11 @@
 //! Stores the nets of earlier runs of the same program with the times of a run.
 
+use super::bench_side::BenchSide;
+use super::cases::Cases;
+use super::effort::MANY;
 use super::loaded_code::is_compiled;
 use super::readings::own;
-use super::{BenchSide, Cases, SuiteRecord, timing};
+use super::record::SuiteRecord;
 use scruple_core::judge::bench_cases::{net_estimate, tare_of};
 use scruple_core::judge::earlier_runs::EARLIER;
 use scruple_core::metric::Pass;
@@ -21,7 +24,7 @@ pub(super) fn add(sides: &[BenchSide], cases: &Cases, record: &mut SuiteRecord) 
     let run = &record.run;
     let unknown = run.provenance.code.is_none() && !sides.iter().all(is_compiled);
     let Some(store) = record.writer.store() else { return };
-    if cases.len() > timing::MANY || unknown {
+    if cases.len() > MANY || unknown {
         return;
     }
     let now = conditions(&run.provenance);
@@ -30,7 +33,7 @@ pub(super) fn add(sides: &[BenchSide], cases: &Cases, record: &mut SuiteRecord) 
     let mut nets: HashMap<String, Vec<f64>> = HashMap::new();
     for earlier in runs.unwrap_or_default() {
         for arm in earlier.arms_of(Role::Subject) {
-            let named = |weighed: &super::Weighed| is_same(&run.arms[weighed.arm], arm);
+            let named = |weighed: &super::cases::Weighed| is_same(&run.arms[weighed.arm], arm);
             let net = tare_of(&earlier, arm).and_then(|tare| net_estimate(arm, tare, "time.wall"));
             if let (Some(net), true) = (net, cases.weighed.iter().any(named)) {
                 nets.entry(arm.name.clone()).or_default().push(net);

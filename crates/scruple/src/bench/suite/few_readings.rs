@@ -1,6 +1,7 @@
 //! Says which cases have too few readings for an interval, and what gives them more.
 
-use super::{Cases, SuiteRecord};
+use super::cases::Cases;
+use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::counted_blocks;
 use scruple_core::subject::Arm;

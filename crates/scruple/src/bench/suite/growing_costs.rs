@@ -3,7 +3,8 @@
 //! A body that keeps what earlier iterations left, such as one that appends to a list and walks over it, has no cost of
 //! its own: its figure depends on how many iterations ran before.
 
-use super::{Cases, SuiteRecord, Weighed};
+use super::cases::{Cases, Weighed};
+use super::record::SuiteRecord;
 use scruple_core::judge::counted_blocks;
 use scruple_core::run::Run;
 use scruple_core::subject::Arm;

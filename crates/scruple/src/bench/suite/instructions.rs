@@ -6,9 +6,13 @@
 //! more of the tare. The differences from the first, divided by the additional iterations, are the costs of case and
 //! tare; the rest is the intercept.
 
+use super::cases::{Cases, Weighed};
 use super::counting_plan;
+use super::effort::SuiteEffort;
 use super::programs::{Programs, reason};
-use super::{Cases, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed};
+use super::progress_screen::ProgressScreen;
+use super::record::SuiteRecord;
+use crate::command::passes::Stop;
 use crate::progress::in_words;
 use scruple_core::evidence::DIFFER;
 use scruple_core::harmless_text::list_names;

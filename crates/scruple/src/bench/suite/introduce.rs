@@ -1,8 +1,9 @@
 //! Reads what a bench program declares before it is measured.
 
+use super::answers;
+use super::bench_side::BenchSide;
 use super::cases::full_name;
 use super::own_time::OwnTime;
-use super::{BenchSide, answers};
 use scruple_core::protocol::{BenchRequest, Case, Hello, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram, garbled};
 use std::collections::HashSet;

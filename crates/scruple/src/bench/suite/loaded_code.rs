@@ -1,6 +1,7 @@
 //! Finds out which code the programs of a suite have loaded, where it is not in their own files.
 
-use super::{BenchSide, Cases};
+use super::bench_side::BenchSide;
+use super::cases::Cases;
 use scruple_core::protocol::{BenchRequest, LoadedReply, Reply, TELLS_CODE};
 use scruple_core::run::Run;
 use scruple_measure::bench::{BenchError, BenchProgram, END};

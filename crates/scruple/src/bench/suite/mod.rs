@@ -2,6 +2,7 @@
 //! pass.
 
 mod answers;
+mod bench_side;
 mod calibrate;
 mod cases;
 mod counting;
@@ -9,6 +10,7 @@ mod counting_plan;
 mod differing_processes;
 mod earlier_core;
 mod earlier_nets;
+mod effort;
 mod few_readings;
 mod growing_costs;
 mod instructions;
@@ -19,6 +21,7 @@ mod outside_work;
 mod own_time;
 mod prepare;
 mod programs;
+mod progress_screen;
 mod rare_costs;
 mod rare_events;
 mod readings;
@@ -30,8 +33,9 @@ mod too_many_cases;
 mod warm_up;
 mod wide_intervals;
 
+pub use bench_side::BenchSide;
 pub use cases::{CaseSelection, Cases, Declared};
-pub use programs::BenchSide;
+pub use effort::SuiteEffort;
 pub use record::SuiteRecord;
 pub use same_iterations::KnownIterations;
 
@@ -40,7 +44,7 @@ pub use crate::command::passes::Stop;
 use crate::address::StoreAddress;
 use crate::farm::send_command_line::MeasuredByNodes;
 use crate::fault::{Code, Fault};
-use crate::new_run::{self, Passes};
+use crate::new_run::{self};
 use crate::paths;
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
@@ -52,6 +56,7 @@ use introduce::{Introduced, Introduction};
 use loaded_code::LoadedCode;
 use neighbours::Neighbours;
 use programs::Programs;
+use progress_screen::{ProgressScreen, WriteResults};
 use scruple_core::metric::Metric;
 use scruple_core::run::{Run, RunState};
 use scruple_core::visit_order::VisitOrder;
@@ -63,67 +68,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use timing::TimingPass;
 use too_many_cases::TightBudget;
-
-/// How long and how often to measure.
-#[derive(Clone, Debug)]
-pub struct SuiteEffort {
-    /// The smallest and the largest number of fresh processes.
-    pub processes: (u32, u32),
-    /// The number of blocks in each process.
-    pub blocks: u32,
-    /// Whether the user requested this number of processes, so that the budget does not limit it.
-    pub exact_processes: bool,
-    /// Whether the user requested this number of blocks, so that the budget does not limit it.
-    pub exact_blocks: bool,
-    /// The measuring time after which no further process is started.
-    pub budget: Duration,
-    /// The time after the start within which an answer is wanted: as many processes are started as fit into it, but at
-    /// least the smallest number, and [`timing::SOME`] where fewer give no figure.
-    pub answer_within: Option<Duration>,
-    /// The time limit of one batch, and of the program's first answers.
-    pub case_limit: Duration,
-    /// The passes to run.
-    pub passes: Passes,
-    /// Whether cases are only listed.
-    pub list_only: bool,
-    /// Whether the process that lists the cases is the first to be timed. Callers that run other programs in between
-    /// have none wait.
-    pub lists_in_first: bool,
-    /// Whether counts decide a gate, so that every case is counted, often enough, even beyond the budget.
-    pub counts_decide: bool,
-}
-
-/// The shortest time in which a case can be calibrated and weighed.
-const LEAST_TIME: Duration = Duration::from_micros(300);
-
-impl SuiteEffort {
-    /// Returns the largest number of cases that the budget may suffice for. Further cases get no arms.
-    fn most_cases(&self) -> usize {
-        match self.exact_processes || self.exact_blocks || self.list_only || self.counts_decide {
-            true => usize::MAX,
-            false => timing::MANY.max((self.budget.as_nanos() / LEAST_TIME.as_nanos()) as usize),
-        }
-    }
-
-    /// Whether a first answer is complete after so many processes: another would end too late, at `next`, unless some
-    /// figure is still missing, or none is needed.
-    fn has_answered(
-        &self,
-        processes: u32,
-        next: Duration,
-        is_right: impl FnOnce() -> bool,
-        is_vague: impl FnOnce() -> bool,
-    ) -> bool {
-        let Some(within) = self.answer_within.filter(|_| processes >= self.processes.0) else { return false };
-        let is_late = next > within && (processes >= timing::SOME || !is_vague());
-        is_late || is_right()
-    }
-
-    /// Whether every case is counted, however long it takes: where counts decide, or nothing else is measured.
-    fn counts_without_limit(&self) -> bool {
-        self.counts_decide || !self.passes.time()
-    }
-}
 
 /// The measurement of one or more bench programs. Each pass is a type of its own, which borrows what it needs of it.
 pub struct Suite {
@@ -143,26 +87,6 @@ pub struct Suite {
     core: EarlierCore,
     loaded: LoadedCode,
     screen: ProgressScreen,
-}
-
-/// What the user sees during the measurement.
-struct ProgressScreen {
-    progress: Progress,
-    write: Option<WriteResults>,
-}
-
-/// A function that writes the run so far in this many columns.
-pub type WriteResults = Box<dyn Fn(&Run, usize) -> String>;
-
-impl ProgressScreen {
-    /// Shows the results so far, if standard error is a terminal with a row for each of the cases.
-    fn show(&self, cases: usize, so_far: impl FnOnce() -> Run) {
-        if let (Some(write), Some(room)) = (&self.write, self.progress.room())
-            && cases <= room.1
-        {
-            self.progress.show_partial_results(&write(&so_far(), room.0));
-        }
-    }
 }
 
 impl Suite {
@@ -246,7 +170,7 @@ impl Suite {
     /// Uses this store for readings, once it is known which cases the budget suffices for.
     pub fn keep_in(&mut self, store: Store) {
         self.core = EarlierCore::read(&store, &self.record.run.provenance.machine_class);
-        if self.cases.len() <= timing::MANY {
+        if self.cases.len() <= effort::MANY {
             self.loaded.want(&self.programs.sides);
         }
         self.record.writer = RunWriter::wait(store);
@@ -282,7 +206,7 @@ impl Suite {
             .filter_map(|side| side.hello.as_ref())
             .flat_map(|hello| &hello.counters);
         let readings = self.cases.weighed.iter().flat_map(|weighed| &weighed.case.readings);
-        counters.chain(readings).map(counting::declaration).collect()
+        counters.chain(readings).map(readings::declaration).collect()
     }
 
     /// Runs every pass, then stores the run. Readings that were taken before a stop are kept.
@@ -354,7 +278,7 @@ impl Suite {
         let weighed = |weighed: &Weighed| run.arms[weighed.arm].sample("time.wall").is_some();
         // At least one case is kept, because a run without arms would not show what was measured.
         let first = self.cases.weighed.iter().rposition(weighed).map_or(1, |last| last + 1);
-        if self.cases.len() > timing::MANY && first < self.cases.len() {
+        if self.cases.len() > effort::MANY && first < self.cases.len() {
             self.cases.leave_out(first, "the run was interrupted first", run);
         }
     }

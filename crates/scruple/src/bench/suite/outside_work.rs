@@ -2,10 +2,10 @@
 //! before the clock is first read. Their times do not grow with the iterations, so the search for a batch that is long
 //! enough would take minutes, and its result would be wrong.
 
-use super::Weighed;
-use super::calibrate::length;
+use super::cases::Weighed;
 use super::own_time::OwnTime;
 use super::programs::Programs;
+use super::readings::length;
 use scruple_core::protocol::{BenchRequest, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram, garbled};
 use std::time::Duration;

@@ -2,9 +2,12 @@
 
 use super::answers::unexpected;
 use super::calibrate::Calibration;
+use super::cases::Weighed;
 use super::programs::Programs;
+use super::readings;
+use super::record::SuiteRecord;
 use super::warm_up::CaseWarmUp;
-use super::{Stop, SuiteRecord, Weighed, readings};
+use crate::command::passes::Stop;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{BenchRequest, ProgramError, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};

@@ -4,7 +4,8 @@
 //! median does not have it. On a busy machine the mean of wall times follows the other programs, so this compares
 //! processor times, in undisturbed blocks, and relative to those of the tare.
 
-use super::{Cases, SuiteRecord, Weighed};
+use super::cases::{Cases, Weighed};
+use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::counted_blocks;
 use scruple_core::run::Run;

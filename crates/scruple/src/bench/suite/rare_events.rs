@@ -8,11 +8,12 @@
 //! at the same place between two events in every process. The possible error of such a figure is therefore one event in
 //! a batch, and its interval is wider by this on both sides.
 
-use super::counting::declaration;
+use super::cases::Weighed;
 use super::counting_plan::CountingVisit;
 use super::programs::Programs;
+use super::readings::declaration;
 use super::readings::net_readings;
-use super::{SuiteRecord, Weighed};
+use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;
 use scruple_core::metric::{Metric, Pass, Quality};

@@ -1,7 +1,7 @@
 //! Converts replies of bench programs into readings, and the limits that cases declare.
 
 use super::cases::arm_name;
-use super::counting::declaration;
+
 use super::neighbours::CoreState;
 use scruple_core::judge::resolution_key;
 use scruple_core::judge::witnesses::{ADDITIONS, BESIDE, CYCLE, WAITED, WITNESS};
@@ -78,21 +78,6 @@ pub(super) fn waited_of_one(replies: &[BatchReply], before: &Threads, after: &Th
 /// Returns how long threads of a block waited for a core, in nanoseconds; `None` for cases of one thread.
 pub(crate) fn waited(replies: &[BatchReply]) -> Option<f64> {
     replies.iter().map(BatchReply::waited).sum()
-}
-
-/// Returns the work of one iteration. It is stored with the readings, so that throughput can be derived from a stored
-/// run.
-pub(crate) fn work_of(case: &Case) -> Option<Reading> {
-    let throughput = case.throughput.as_ref()?;
-    let (key, unit) = match throughput.unit.as_str() {
-        "bytes" => ("work.bytes", Unit::Bytes),
-        _ => ("work.items", Unit::Count),
-    };
-    Some(Reading::of(
-        &Metric::custom(key, unit, Quality::Exact, Pass::Counting),
-        throughput.amount,
-        "declared",
-    ))
 }
 
 /// Returns the readings of a check.
@@ -216,6 +201,30 @@ pub(super) fn net_readings(counters: &[Counter], replies: &[BatchReply]) -> Vec<
         }
     }
     readings
+}
+
+/// Returns the metric of a counter: the built-in one with the same key, or one that the program brings.
+pub(crate) fn declaration(counter: &Counter) -> Metric {
+    let key = match counter.key.as_str() {
+        "alloc.count" => "alloc.objects",
+        "malloc.freed_bytes" => "malloc.freed",
+        key => key,
+    };
+    metric(key).cloned().unwrap_or_else(|| {
+        Metric::custom(key, Unit::from(counter.unit.clone()), counter.quality, Pass::Counting)
+    })
+}
+
+/// Returns how long a batch kept a core busy, in nanoseconds. With several threads this is the mean processor time,
+/// because the span from the first start to the last end depends more on the scheduler than on the work.
+pub(crate) fn length(reply: &BatchReply) -> Option<f64> {
+    let wall = reply.reading("time.wall");
+    match reply.threads.len() {
+        0 | 1 => wall,
+        threads => {
+            reply.reading("time.cpu").map(|cpu| cpu / threads as f64).filter(|time| *time > 0.0).or(wall)
+        }
+    }
 }
 
 #[cfg(test)]

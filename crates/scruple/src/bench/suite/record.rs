@@ -1,7 +1,8 @@
 //! The run of a suite, written down reading by reading.
 
 use super::cases::CaseEnd;
-use super::{Stop, Weighed};
+use super::cases::Weighed;
+use crate::command::passes::Stop;
 use crate::store::RunWriter;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;

@@ -1,8 +1,10 @@
 //! Runs one fresh process at a time, for callers that weigh a bench program in turn with other subjects. Each
 //! process gives one reading of each case.
 
+use super::Suite;
+use super::cases::Weighed;
 use super::instructions::INTERCEPT;
-use super::{Stop, Suite, Weighed};
+use crate::command::passes::Stop;
 use scruple_core::judge::{RESOLUTION, bench_cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};

@@ -1,15 +1,22 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
+use super::cases::{Cases, Weighed};
 use super::earlier_core::EarlierCore;
+use super::effort::MANY;
+use super::effort::SuiteEffort;
 use super::introduce::Introduced;
 use super::loaded_code::LoadedCode;
 use super::neighbours::{CoreState, Neighbours};
 use super::prepare::Preparation;
 use super::programs::Programs;
+use super::progress_screen::ProgressScreen;
+use super::record::SuiteRecord;
+use super::same_iterations::KnownIterations;
 use super::{
-    Cases, KnownIterations, ProgressScreen, Stop, SuiteEffort, SuiteRecord, Weighed, differing_processes,
-    earlier_nets, few_readings, growing_costs, rare_costs, readings, warm_up, wide_intervals,
+    differing_processes, earlier_nets, few_readings, growing_costs, rare_costs, readings, warm_up,
+    wide_intervals,
 };
+use crate::command::passes::Stop;
 use crate::fault::Fault;
 use scruple_core::judge;
 use scruple_core::judge::counted_blocks::MOST_WAITED;
@@ -49,9 +56,6 @@ const MADE_UP: u32 = 3;
 /// long on a busy machine, more would take too long and add little. Comparisons continue until they are decided.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// With more cases than this, not all of them need to be weighed.
-pub(super) const MANY: usize = 200;
-
 /// The share of the budget for calibration if there are many cases. Cases that are not calibrated by then are left out,
 /// so that the others can be weighed.
 const CALIBRATION: f64 = 0.5;
@@ -59,10 +63,6 @@ const CALIBRATION: f64 = 0.5;
 /// The smallest number of processes that shows how processes differ. These processes are short, and give a first
 /// answer.
 pub const FEW: u32 = 3;
-
-/// The number of processes from which on an interval says how far apart processes are, however much they differ. Of
-/// three, one that took ten times as long as the others leaves any cost possible.
-pub(super) const SOME: u32 = 5;
 
 /// A first answer needs no further process if half the width of each interval is below this share of the net.
 const RIGHT: f64 = 0.01;

@@ -1,8 +1,12 @@
 //! Runs cases in a fresh process before they are timed. Code of a just-in-time compiler becomes faster meanwhile.
 
-use super::calibrate::{Calibration, length};
+use super::calibrate::Calibration;
+use super::cases::{Cases, Weighed};
+use super::effort::MANY;
 use super::programs::Programs;
-use super::{Cases, Stop, SuiteRecord, Weighed, timing};
+use super::readings::length;
+use super::record::SuiteRecord;
+use crate::command::passes::Stop;
 use scruple_core::harmless_text::list_names;
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};
@@ -105,7 +109,7 @@ impl<'a> CaseWarmUp<'a> {
     /// Whether the cases of this program are warmed up in turn, since its compiler works on all of them at once. Very
     /// many cases are warmed up by one or two batches each.
     pub(super) fn is_in_turn(&self, weighed: &Weighed) -> bool {
-        self.cases <= timing::MANY && self.compiles(weighed)
+        self.cases <= MANY && self.compiles(weighed)
     }
 
     fn compiles(&self, weighed: &Weighed) -> bool {

@@ -1,6 +1,7 @@
 //! Says which intervals of a first answer are wide.
 
-use super::{Cases, SuiteRecord, Weighed};
+use super::cases::{Cases, Weighed};
+use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::bench_cases;
 use scruple_core::run::Run;
