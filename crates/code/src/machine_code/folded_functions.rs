@@ -1,8 +1,7 @@
 //! Whether functions are the same where several have one name, as static functions of several files do, or where the
 //! linker folds functions whose code is the same into one.
 
-use super::binary::hash_of_name;
-use super::binary::{Binaries, Binary};
+use super::binary::{Binaries, Binary, hash_of_name};
 use crate::merged_profiles::Side;
 use scruple_stats::sorting;
 use std::collections::BTreeSet;

@@ -2,8 +2,7 @@
 
 use super::clock::{Interest, Poller};
 use super::exchange::Exchange;
-use super::failure::Failed;
-use super::failure::Failure;
+use super::failure::{Failed, Failure};
 use super::http1;
 use super::http2::Http2;
 use super::socket::{self, Connecting};

@@ -9,9 +9,8 @@ use super::result::{
     ConnectionOutcomes, Ended, GeneratorCost, LoadResult, PartRow, RequestCounts, RequestKind, RunPart,
     SlowRequest, Unanswered,
 };
-use super::stalls;
 use super::thread_record::{KindPart, KindRecord, PartRecord, Recorder};
-use super::{backlog, find_doubts, warm_up};
+use super::{backlog, find_doubts, stalls, warm_up};
 use scruple_stats::sorting;
 
 /// The record of one thread.

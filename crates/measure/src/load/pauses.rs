@@ -1,7 +1,6 @@
 //! Compares slow requests with pauses of the server that are known from elsewhere.
 
-use super::result::LoadResult;
-use super::result::SlowRequest;
+use super::result::{LoadResult, SlowRequest};
 
 impl LoadResult {
     /// How many of the requests above `nanoseconds` were slow because of pauses, and how many such requests there

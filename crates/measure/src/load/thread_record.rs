@@ -1,8 +1,7 @@
 //! The record of one generator thread. Recording allocates no memory, except when the distribution of a row grows.
 
 use super::exchange::Exchange;
-use super::failure::Failed;
-use super::failure::{Failure, Failures};
+use super::failure::{Failed, Failure, Failures};
 use super::generator_delays::DelayedRecord;
 use super::latencies::SparseHistogram;
 use super::latency_counts::LatencyCounts;

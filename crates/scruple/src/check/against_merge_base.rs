@@ -2,12 +2,11 @@
 //! names.
 
 use super::args::RevisionArgs;
+use super::conclude::{conclude, why_stopped};
 use super::origins;
-use super::summary::WeighedRun;
-use super::verb::{
-    SummaryContext, check_requests, conclude, deciding, needed_metrics, wants_instructions, why_stopped,
-};
-use crate::bench;
+use super::request::{check_requests, deciding, needed_metrics, wants_instructions};
+use super::summary::SummaryContext;
+use super::weighed_run::WeighedRun;
 use crate::bench::suite::{BenchSide, CaseSelection, Suite, SuiteEffort};
 use crate::cli::values;
 use crate::command::args::SamplingArgs;
@@ -18,19 +17,17 @@ use crate::config::Config;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::verb::start_launcher;
-use crate::interruption;
 use crate::new_run::{self, Passes};
-use crate::paths;
-use crate::paths::WorkFolder;
+use crate::paths::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::render::output;
 use crate::run_report::{limit_applies, metrics_and_limits};
 use crate::store::open_store;
-use crate::versions;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::{RequestedSubjects, files_outside_builds};
 use crate::versions::two_revisions::{self, Remarks, Revisions};
-use crate::versions::{BuildStarter, SubjectTemplate};
+use crate::versions::{self, BuildStarter, SubjectTemplate};
+use crate::{bench, interruption};
 use scruple_core::gate::GateRules;
 use scruple_core::limit::Limit;
 use scruple_core::metric::Metric;

@@ -2,8 +2,11 @@
 
 pub mod against_merge_base;
 pub mod args;
+pub mod conclude;
 pub mod origins;
 pub mod report;
+pub mod request;
 pub mod sentence;
 pub mod summary;
 pub mod verb;
+pub mod weighed_run;

@@ -1,6 +1,6 @@
 //! Finds the origin of regressions: the functions, and the lines that the change touched.
 
-use super::summary::WeighedRun;
+use super::weighed_run::WeighedRun;
 use crate::explain::counted_launches::{COSTS, Effort};
 use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;

@@ -1,10 +1,10 @@
 //! The result of a gate, as rows and texts that every output format lays out in its own way; its sentences are in
 //! `sentence`.
 
-use super::origins::RegressionOrigin;
-use super::sentence;
-use super::verb::SummaryContext;
-use crate::fault::Fault;
+use super::origins::{Origins, RegressionOrigin};
+use super::weighed_run::WeighedRun;
+use crate::cli::shared_args::StoreArgs;
+use crate::paths;
 use crate::render::metric_words::{effect_text, title, verdict_words};
 use crate::run_report::Report;
 use scruple_core::evidence::MOST_OF_FEW;
@@ -12,8 +12,8 @@ use scruple_core::gate::{self, Finding, GateOutcome, GateRules};
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::Estimate;
 use scruple_core::judge::limits::{Checked, Kept};
-use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, Quality};
+use scruple_core::plural::counted;
 use scruple_core::run::{Run, Warning};
 use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Role};
@@ -22,14 +22,30 @@ use scruple_core::verdict::Comparison;
 use scruple_stats::sorting::{self, SortedMap};
 use std::collections::{BTreeSet, HashSet};
 
-/// A run that the gate judges.
-pub struct WeighedRun {
-    /// The run with its readings.
-    pub run: Run,
-    /// The limits for the run.
-    pub limits: Vec<Limit>,
-    /// The failure of the run, if it failed.
-    pub fault: Option<Fault>,
+/// The information that a summary needs in addition to the runs.
+#[derive(Default)]
+pub struct SummaryContext {
+    /// The names of the versions, the reference first.
+    pub labels: Option<[String; 2]>,
+    /// The name that identifies the gate's comment on a pull request.
+    pub name: Option<String>,
+    /// Why no measurement was needed, if none was made.
+    pub not_measured: Option<String>,
+    /// The functions that regressions come from.
+    pub origins: Origins,
+    /// Whether the command line gave the number of launches.
+    pub launches_given: bool,
+    /// The option with which another command finds the store, after a space; `None` if nothing is stored.
+    pub store_option: Option<String>,
+}
+
+impl SummaryContext {
+    /// What the options about the store say of the gate.
+    pub fn named(store: &StoreArgs) -> SummaryContext {
+        let address = || paths::store_address(store.store.as_deref()).ok();
+        let store_option = (!store.no_store).then(address).flatten().map(|place| paths::store_option(&place));
+        SummaryContext { name: store.label.clone(), store_option, ..SummaryContext::default() }
+    }
 }
 
 /// The result for one metric of one subject.
@@ -135,7 +151,7 @@ impl GateSummary {
             if rules.metrics.is_empty() {
                 remarks.extend(not_counted(&one.run));
             }
-            facts.push(sentence::environment(&one.run));
+            facts.push(environment(&one.run));
         }
         // Each run has the remarks on the versions.
         let mut said = HashSet::new();
@@ -167,7 +183,7 @@ impl GateSummary {
             },
         };
         if context.not_measured.is_none() {
-            facts.insert(0, sentence::what_decides(&findings, !limits.is_empty()));
+            facts.insert(0, what_decides(&findings, !limits.is_empty()));
         }
         let words = weighed.first().map(|one| one.run.argv.as_slice()).unwrap_or_default();
         // The path of the program is replaced, to keep local paths private.
@@ -177,7 +193,7 @@ impl GateSummary {
         GateSummary {
             kept,
             labels: context.labels,
-            varying: sentence::varying(&rows),
+            varying: varying(&rows),
             rows,
             limits,
             origins: context.origins.functions,
@@ -273,4 +289,53 @@ fn value_text(sample: &Sample, estimate: &Estimate) -> String {
         _ => quantity(estimate.value, &sample.unit),
     };
     format!("{}{value}", sample.worth().mark())
+}
+
+/// Says which metrics decide.
+fn what_decides(findings: &[Finding], limited: bool) -> String {
+    let keys: Vec<&str> =
+        sorting::distinct(findings.iter().filter(|one| one.gates).map(|one| one.metric.as_str()));
+    let titles: Vec<String> = keys.into_iter().map(title).collect();
+    match (titles.is_empty(), limited) {
+        (false, _) => {
+            format!("These decide: {}. All other figures are only shown.", titles.join(", "))
+        }
+        (true, true) => "Only the limits decide: no metric that decides was read.".to_owned(),
+        (true, false) => {
+            "No metric that decides was read: by default counts that repeat decide, and --gate names others."
+                .to_owned()
+        }
+    }
+}
+
+/// Says which counts do not decide because they vary at the reference; empty if there are none.
+fn varying(rows: &[FoundRow]) -> String {
+    let parts: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let [low, high] = row.finding.varies?.map(|reading| exact(reading, &row.unit));
+            Some(format!("{} of ‘{}’ ({low} to {high} at the reference)", row.title, row.finding.subject))
+        })
+        .collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(
+            "Not deciding, because they vary from launch to launch: {}; if --gate names them, they decide.",
+            parts.join(", ")
+        ),
+    }
+}
+
+/// Says where and how a run was measured.
+fn environment(run: &Run) -> String {
+    let readings = |arm: &Arm| {
+        let of = |key: &str, word: &'static str| Some((arm.sample(key)?.readings.len(), word));
+        of("time.wall", "timing").or_else(|| of("load.rate", "window"))
+    };
+    let (fewest, word) = run.arms_of(Role::Subject).filter_map(readings).min().unwrap_or((0, "timing"));
+    let (of, readings) = (&run.provenance, counted(fewest, word));
+    format!(
+        "{} · {readings} of each side, interleaved · seed {} · load {:.1} · kernel {} · run {}",
+        of.machine_class, run.seed, of.load, of.kernel, run.id
+    )
 }

@@ -4,24 +4,19 @@ use super::args::CompareArgs;
 use super::on_farm;
 use super::weighing::{RevisionSettings, RevisionsRequest};
 use crate::command::passes::CommandPasses;
-use crate::command::verb;
-use crate::command::verb::FinishedCommands;
-use crate::command::verb::ReadingSource;
+use crate::command::verb::{self, FinishedCommands, ReadingSource};
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::verb::start_launcher;
-use crate::interruption;
-use crate::paths;
 use crate::render::output;
 use crate::run_report::metrics_and_limits;
-use crate::versions;
-use crate::versions::BuildStarter;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::files_outside_builds;
-use crate::versions::two_revisions;
-use crate::versions::two_revisions::Revisions;
+use crate::versions::two_revisions::{self, Revisions};
+use crate::versions::{self, BuildStarter};
+use crate::{interruption, paths};
 use std::path::Path;
 
 /// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.

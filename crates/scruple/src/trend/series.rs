@@ -1,9 +1,9 @@
 //! The series of a subject, with one point for each run.
 
 use crate::store::StoredPoint;
-use scruple_core::metric::{DEFAULT_METRICS, Metric, Quality};
+use scruple_core::judge;
+use scruple_core::metric::{self, DEFAULT_METRICS, Metric, Quality};
 use scruple_core::sample::Sample;
-use scruple_core::{judge, metric};
 use scruple_stats::changepoint::{self, ChangePoint, FoundChanges, SeriesOptions, StepSize};
 use scruple_stats::paired::Why;
 use scruple_stats::quantile::median;

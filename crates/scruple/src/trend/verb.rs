@@ -7,8 +7,7 @@ use crate::fault::{Code, Fault};
 use crate::paths;
 use crate::render::output;
 use crate::run_report::metrics_and_limits;
-use crate::store::StoredPoint;
-use crate::store::open_store;
+use crate::store::{StoredPoint, open_store};
 use scruple_core::harmless_text::list_names;
 use scruple_stats::sorting::SortedMap;
 

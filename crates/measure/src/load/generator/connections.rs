@@ -2,8 +2,7 @@
 
 use super::super::clock::Poller;
 use super::super::connection::{Connection, ConnectionState, unconnected};
-use super::super::failure::Failed;
-use super::super::failure::Failure;
+use super::super::failure::{Failed, Failure};
 use super::super::plan::Plan;
 use super::super::result::ConnectionOutcomes;
 use super::super::socket;

@@ -3,8 +3,7 @@
 use super::super::clock;
 use super::super::connection::{ConnectionState, broken, unconnected};
 use super::super::exchange::{Exchange, NOBODY};
-use super::super::failure::Failed;
-use super::super::failure::Failure;
+use super::super::failure::{Failed, Failure};
 use super::super::http1::{self, AtEnd, Garbage};
 use super::super::http2::{FinishedRequest, Http2};
 use super::super::scenario::answer::{AnswerHead, KeptAnswer};

@@ -3,8 +3,7 @@
 use super::Generator;
 use crate::load::connection::ConnectionState;
 use crate::load::exchange::Exchange;
-use crate::load::failure::Failed;
-use crate::load::failure::Failure;
+use crate::load::failure::{Failed, Failure};
 use crate::load::result::Ended;
 
 impl Generator {

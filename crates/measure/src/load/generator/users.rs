@@ -4,8 +4,7 @@
 //! and the think time is over. Requests of users wait for connections in the same queue as other requests.
 
 use super::super::exchange::Exchange;
-use super::super::failure::Failed;
-use super::super::failure::Failure;
+use super::super::failure::{Failed, Failure};
 use super::super::request::{Request, RequestOrder, excerpt};
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};

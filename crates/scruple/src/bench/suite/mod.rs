@@ -366,7 +366,7 @@ mod tests {
             budget: Duration::from_secs(2),
             answer_within: Some(Duration::from_millis(900)),
             case_limit: Duration::from_secs(60),
-            passes: Passes::asked(true, false),
+            passes: crate::new_run::Passes::asked(true, false),
             list_only: false,
             lists_in_first: true,
             counts_decide: false,

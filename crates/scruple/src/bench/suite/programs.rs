@@ -2,8 +2,7 @@
 
 use super::answers::{fault_in, unexpected};
 use super::bench_side::BenchSide;
-use super::cases::CaseEnd;
-use super::cases::Weighed;
+use super::cases::{CaseEnd, Weighed};
 use super::record::SuiteRecord;
 use crate::command::passes::Stop;
 use crate::fault::Fault;

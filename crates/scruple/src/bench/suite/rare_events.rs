@@ -11,8 +11,7 @@
 use super::cases::Weighed;
 use super::counting_plan::CountingVisit;
 use super::programs::Programs;
-use super::readings::declaration;
-use super::readings::net_readings;
+use super::readings::{declaration, net_readings};
 use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;

@@ -1,7 +1,6 @@
 //! Converts replies of bench programs into readings, and the limits that cases declare.
 
 use super::cases::arm_name;
-
 use super::neighbours::CoreState;
 use scruple_core::judge::resolution_key;
 use scruple_core::judge::witnesses::{ADDITIONS, BESIDE, CYCLE, WAITED, WITNESS};

@@ -1,7 +1,6 @@
 //! The run of a suite, written down reading by reading.
 
-use super::cases::CaseEnd;
-use super::cases::Weighed;
+use super::cases::{CaseEnd, Weighed};
 use crate::command::passes::Stop;
 use crate::store::RunWriter;
 use scruple_core::metric::Pass;

@@ -1,8 +1,7 @@
 //! Makes batches comparable: a case runs with the same number of iterations in several programs, and as in a stored
 //! run.
 
-use super::cases::Weighed;
-use super::cases::arm_name;
+use super::cases::{Weighed, arm_name};
 use scruple_core::judge;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role};

@@ -2,8 +2,7 @@
 
 use super::cases::{Cases, Weighed};
 use super::earlier_core::EarlierCore;
-use super::effort::MANY;
-use super::effort::SuiteEffort;
+use super::effort::{MANY, SuiteEffort};
 use super::introduce::Introduced;
 use super::loaded_code::LoadedCode;
 use super::neighbours::{CoreState, Neighbours};

@@ -9,7 +9,8 @@ pub mod sarif;
 pub mod terminal;
 
 use super::origins::RegressionOrigin;
-use super::summary::{GateSummary, WeighedRun};
+use super::summary::GateSummary;
+use super::weighed_run::WeighedRun;
 use crate::render::export::Formats;
 use scruple_core::judge::limits::Kept;
 use scruple_core::unit::grouped;

@@ -3,7 +3,8 @@
 use super::origin_words;
 use super::terminal::words;
 use crate::check::sentence;
-use crate::check::summary::{FoundRow, GateSummary, WeighedRun};
+use crate::check::summary::{FoundRow, GateSummary};
+use crate::check::weighed_run::WeighedRun;
 use crate::render::metric_words::title;
 use crate::render::page::{
     Cell, ColumnHeading, Page, Section, SectionPart, Span, Table, Tone, harmless_name, harmless_sentence,

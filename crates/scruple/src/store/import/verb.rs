@@ -1,18 +1,15 @@
 //! `scruple store import`: reads results of other benchmark tools into the store.
 
 use super::args::ImportArgs;
-use super::criterion_rs;
-use super::criterion_rs::CriterionFolder;
+use super::criterion_rs::{self, CriterionFolder};
 use super::file_text::{refusal, text_of};
-use super::series::found_series;
-use super::series::found_series::FoundSeries;
+use super::series::found_series::{self, FoundSeries};
 use super::{Format, Imported, summaries};
 use crate::cli::values;
 use crate::fault::{Code, Fault};
-use crate::new_run;
-use crate::paths;
 use crate::render::output;
 use crate::store::Store;
+use crate::{new_run, paths};
 use scruple_core::default_margins;
 use scruple_core::plural::counted;
 use scruple_core::run::{Run, RunState, Terms};
