@@ -75,3 +75,20 @@ impl fmt::Display for Fault {
         f.write_str(&harmless_text::message(&self.message.replace(described, with_advice)))
     }
 }
+
+/// Why a measurement ended before all passes were complete.
+pub enum Stop {
+    /// The user interrupted.
+    Interrupted,
+    /// A measured program or a hook failed, or the communication with it did.
+    Failed(Fault),
+}
+
+impl From<Stop> for Fault {
+    fn from(stop: Stop) -> Fault {
+        match stop {
+            Stop::Interrupted => Fault { code: Code::Interrupted, message: "interrupted".to_owned() },
+            Stop::Failed(fault) => fault,
+        }
+    }
+}

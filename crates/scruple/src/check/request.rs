@@ -2,7 +2,7 @@
 
 use super::report;
 use crate::cli::shared_args::ResultArgs;
-use crate::command::passes::Deciding;
+use crate::command::deciding::Deciding;
 use crate::fault::Fault;
 use crate::render::export::names;
 use crate::render::metric_words::declared;

@@ -1,8 +1,8 @@
 //! The command line of `scruple run`.
 
-use super::passes::Deciding;
 use crate::cli::shared_args::{ResultArgs, StoreArgs};
 use crate::cli::values;
+use crate::command::deciding::Deciding;
 use clap::Args;
 use scruple_core::default_margins;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use super::args::{HookArgs, LaunchArgs, RunArgs};
 use super::hooks::Surroundings;
 use super::parameters::{Parameters, combinations, extend, named, substitute};
-use super::passes::IgnoredFailures;
 use super::shell::{Shell, words};
 use crate::cli::values::duration;
+use crate::command::ignored_failures::IgnoredFailures;
 use crate::config::Config;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;

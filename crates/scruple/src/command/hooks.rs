@@ -1,7 +1,6 @@
 //! The shell commands that run before and after launches, and those that run once around all of them.
 
-use super::passes::Stop;
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 use scruple_code::file_digest;
 use scruple_core::harmless_text::plain;
 use scruple_measure::launcher::Ending;

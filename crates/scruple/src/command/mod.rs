@@ -2,7 +2,9 @@
 
 pub mod args;
 pub mod arms;
+pub mod deciding;
 pub mod hooks;
+pub mod ignored_failures;
 pub mod parameters;
 pub mod passes;
 pub mod shell;

@@ -7,8 +7,10 @@ mod remarks;
 mod timing;
 
 use super::arms::{Hooks, Prepared};
+use super::deciding::Deciding;
 use super::hooks;
-use crate::fault::{Code, Fault};
+use super::ignored_failures::IgnoredFailures;
+use crate::fault::{Fault, Stop};
 use crate::new_run::{self, Passes};
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
@@ -17,8 +19,7 @@ use scruple_core::run::{Run, RunState};
 use scruple_core::sample::Reading;
 use scruple_core::visit_order::VisitOrder;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch, Weigher};
-use scruple_measure::launcher::Ending;
-use scruple_measure::launcher::LaunchError;
+use scruple_measure::launcher::{Ending, LaunchError};
 use scruple_measure::runtimes::WITHOUT;
 use scruple_measure::streams::Captured;
 use scruple_stats::sorting;
@@ -46,64 +47,6 @@ pub struct RunEffort {
     pub memory_map: bool,
     /// What decides the gate that this measurement is for, if it is for one.
     pub gate: Deciding,
-}
-
-/// Which measured metrics decide a gate. All fields are empty if there is no gate.
-#[derive(Clone, Debug, Default)]
-pub struct Deciding {
-    /// Whether counts decide. They are then read often enough even beyond the budget.
-    pub counts: bool,
-    /// The keys of the deciding metrics of the timing pass. If there are any, only their verdicts end that pass before
-    /// the budget does.
-    pub times: Vec<String>,
-}
-
-impl Deciding {
-    /// Whether counts decide and times do not.
-    fn only_counts(&self) -> bool {
-        self.counts && self.times.is_empty()
-    }
-}
-
-/// The failures of commands that are ignored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IgnoredFailures {
-    /// No failure is ignored.
-    Nothing,
-    /// No failure is ignored, and the command line has no option that changes this.
-    Never,
-    /// Every exit code other than 0 and every signal is ignored.
-    Everything,
-    /// Exits with these codes are ignored.
-    Codes(Vec<i32>),
-}
-
-impl IgnoredFailures {
-    fn covers(&self, ending: &Ending) -> bool {
-        match (self, ending) {
-            (_, Ending::TimedOut) | (IgnoredFailures::Nothing | IgnoredFailures::Never, _) => false,
-            (IgnoredFailures::Everything, _) => true,
-            (IgnoredFailures::Codes(codes), Ending::Exited(code)) => codes.contains(code),
-            (IgnoredFailures::Codes(_), _) => false,
-        }
-    }
-}
-
-/// Why a measurement ended before all passes were complete.
-pub enum Stop {
-    /// The user interrupted.
-    Interrupted,
-    /// A measured program or a hook failed, or the communication with it did.
-    Failed(Fault),
-}
-
-impl From<Stop> for Fault {
-    fn from(stop: Stop) -> Fault {
-        match stop {
-            Stop::Interrupted => Fault { code: Code::Interrupted, message: "interrupted".to_owned() },
-            Stop::Failed(fault) => fault,
-        }
-    }
 }
 
 /// A measurement under way.

@@ -1,29 +1,26 @@
 //! `scruple run`: weighs commands side by side.
 
 use super::args::{RunArgs, SamplingArgs};
-use super::arms;
-use super::arms::Prepared;
+use super::arms::{self, Prepared};
 use super::hooks;
-use super::passes::{CommandPasses, RunEffort, Stop};
+use super::passes::{CommandPasses, RunEffort};
 use super::shell::Shell;
 use crate::cli::shared_args::ResultArgs;
 use crate::cli::values;
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
-use crate::fault::{Code, Fault};
+use crate::fault::{Code, Fault, Stop};
 use crate::interruption;
 use crate::new_run::{self, Passes};
-use crate::paths;
-use crate::paths::WorkFolder;
+use crate::paths::{self, WorkFolder};
 use crate::progress::Progress;
 use crate::render::export::names;
 use crate::render::metric_words::declared;
 use crate::render::output;
-use crate::run_report::formats::FORMATS;
-use crate::run_report::{Report, formats, limit_applies, metrics_and_limits, terminal};
-use crate::store::RunWriter;
-use crate::store::open_store;
+use crate::run_report::formats::{self, FORMATS};
+use crate::run_report::{Report, limit_applies, metrics_and_limits, terminal};
+use crate::store::{RunWriter, open_store};
 use scruple_core::limit::Limit;
 use scruple_core::run::{Run, Terms};
 use scruple_core::subject::Role;

@@ -1,8 +1,8 @@
 //! Runs the bench programs of versions, and keeps the batch sizes of each version's cases for later visits.
 
 use crate::bench::suite::single_process::{OfCase, count_once, time_once};
-use crate::bench::suite::{BenchSide, CaseSelection, KnownIterations, Stop, Suite, SuiteEffort};
-use crate::fault::Fault;
+use crate::bench::suite::{BenchSide, CaseSelection, KnownIterations, Suite, SuiteEffort};
+use crate::fault::{Fault, Stop};
 use crate::new_run::Passes;
 use crate::versions::recipe::BuildSettings;
 use crate::versions::subjects::SubjectTemplate;

@@ -10,7 +10,7 @@ use super::rare_events::{RareEvents, has_long_batches, is_rare};
 use super::readings::{declaration, length, net_readings};
 use super::record::SuiteRecord;
 use super::warm_up::CaseWarmUp;
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use crate::progress::in_words;
 use scruple_core::harmless_text::list_names;
 use scruple_core::metric::{Pass, Quality, metric};

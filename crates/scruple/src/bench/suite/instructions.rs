@@ -12,7 +12,7 @@ use super::effort::SuiteEffort;
 use super::programs::{Programs, reason};
 use super::progress_screen::ProgressScreen;
 use super::record::SuiteRecord;
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use crate::progress::in_words;
 use scruple_core::evidence::DIFFER;
 use scruple_core::harmless_text::list_names;

@@ -39,15 +39,12 @@ pub use effort::SuiteEffort;
 pub use record::SuiteRecord;
 pub use same_iterations::KnownIterations;
 
-pub use crate::command::passes::Stop;
-
 use crate::address::StoreAddress;
 use crate::farm::send_command_line::MeasuredByNodes;
-use crate::fault::{Code, Fault};
-use crate::new_run::{self};
-use crate::paths;
+use crate::fault::{Code, Fault, Stop};
 use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
+use crate::{new_run, paths};
 use cases::{CaseEnd, Weighed, arm_name, case_of};
 use counting::CountingPass;
 use earlier_core::EarlierCore;
@@ -350,36 +347,4 @@ fn no_cases(selection: &CaseSelection) -> Fault {
             selection.filters.join("’ or ‘")
         ),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_first_answer_takes_as_many_processes_as_fit_into_its_time() {
-        let effort = SuiteEffort {
-            processes: (3, 8),
-            blocks: 12,
-            exact_processes: false,
-            exact_blocks: false,
-            budget: Duration::from_secs(2),
-            answer_within: Some(Duration::from_millis(900)),
-            case_limit: Duration::from_secs(60),
-            passes: crate::new_run::Passes::asked(true, false),
-            list_only: false,
-            lists_in_first: true,
-            counts_decide: false,
-        };
-        let answered = |effort: &SuiteEffort, processes: u32, next: u64, right: bool| {
-            effort.has_answered(processes, Duration::from_millis(next), || right, || false)
-        };
-        let vague = |processes| effort.has_answered(processes, Duration::from_secs(9), || false, || true);
-        assert!(!vague(3) && !vague(4) && vague(5), "three processes that disagree give no figure");
-        assert!(!answered(&effort, 2, 5000, true), "two processes do not show how much processes differ");
-        assert!(answered(&effort, 3, 300, true) && !answered(&effort, 3, 300, false));
-        assert!(!answered(&effort, 7, 900, false) && answered(&effort, 7, 901, false));
-        let whole = SuiteEffort { answer_within: None, ..effort };
-        assert!(!answered(&whole, 8, 5000, true), "other rules end a complete answer");
-    }
 }

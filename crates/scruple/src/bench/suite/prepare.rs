@@ -7,7 +7,7 @@ use super::programs::Programs;
 use super::readings;
 use super::record::SuiteRecord;
 use super::warm_up::CaseWarmUp;
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{BenchRequest, ProgramError, Reply};
 use scruple_measure::bench::{BenchError, BenchProgram};

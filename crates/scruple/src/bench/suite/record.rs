@@ -1,7 +1,7 @@
 //! The run of a suite, written down reading by reading.
 
 use super::cases::{CaseEnd, Weighed};
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use crate::store::RunWriter;
 use scruple_core::metric::Pass;
 use scruple_core::run::Run;

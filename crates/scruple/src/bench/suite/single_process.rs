@@ -4,7 +4,7 @@
 use super::Suite;
 use super::cases::Weighed;
 use super::instructions::INTERCEPT;
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use scruple_core::judge::{RESOLUTION, bench_cases};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::sample::{Figure, Reading, Sample};

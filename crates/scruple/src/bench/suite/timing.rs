@@ -15,8 +15,7 @@ use super::{
     differing_processes, earlier_nets, few_readings, growing_costs, rare_costs, readings, warm_up,
     wide_intervals,
 };
-use crate::command::passes::Stop;
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 use scruple_core::judge;
 use scruple_core::judge::counted_blocks::MOST_WAITED;
 use scruple_core::metric::Pass;

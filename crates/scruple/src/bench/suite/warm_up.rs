@@ -6,7 +6,7 @@ use super::effort::MANY;
 use super::programs::Programs;
 use super::readings::length;
 use super::record::SuiteRecord;
-use crate::command::passes::Stop;
+use crate::fault::Stop;
 use scruple_core::harmless_text::list_names;
 use scruple_core::protocol::{Hello, LoopKind};
 use scruple_measure::bench::{BenchError, BenchProgram};

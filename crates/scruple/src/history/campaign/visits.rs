@@ -4,9 +4,8 @@
 use super::builds::Builds;
 use super::journal::Journal;
 use super::{Instruments, Scope};
-use crate::bench::suite::Stop;
 use crate::bench::suite::single_process::OfCase;
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 use crate::history::benches;
 use crate::versions::build_process::append_to_log;
 use crate::versions::subjects::SubjectTemplate;
@@ -16,8 +15,7 @@ use scruple_core::protocol::tells_skip;
 use scruple_core::sample::{BLOCKS_OF_A_VISIT, Reading};
 use scruple_core::subject::Arm;
 use scruple_measure::command::{Job, WeighError, WeighedLaunch};
-use scruple_measure::launcher::Ending;
-use scruple_measure::launcher::LaunchError;
+use scruple_measure::launcher::{Ending, LaunchError};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
