@@ -62,7 +62,7 @@ fn servers(of: OfServers) -> Result<Code, Fault> {
             "one server has nothing to be compared with: name the old one with --against, or give a --limit",
         ));
     }
-    let taken = load::verb::take(&of.load, None)?;
+    let taken = load::weighing::take(&of.load, None)?;
     let fault = taken.stop.or(taken.loading.writer.fault.as_ref().map(StoreError::after_measuring));
     let weighed = WeighedRun { run: taken.loading.run, limits: taken.limits, fault };
     conclude(&[weighed], &rules(of.gate.gate), SummaryContext::named(&of.load.store), &of.load.results)

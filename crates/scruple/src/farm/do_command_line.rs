@@ -4,18 +4,13 @@ use super::do_unit::{result, take, this_machine};
 use super::folder::UnitFolder;
 use super::send_command_line::configuration;
 use super::unit_data::{CommandLine, UnitOutcome, UnitResult};
-use crate::bench;
 use crate::cli::{Cli, Verb};
-use crate::command;
-use crate::compare;
 use crate::config::Config;
 use crate::fault::{Code, Fault};
-use crate::load;
 use crate::load::remote_server::{IncomingRequests, RemoteHelper};
 use crate::lock::Lock;
-use crate::new_run;
-use crate::paths;
 use crate::render::export::ExportArgs;
+use crate::{bench, command, compare, load, new_run, paths};
 use clap::Parser;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Terms;
@@ -94,7 +89,7 @@ pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
     let Verb::Load(args) = parsed(line)? else {
         return Err(Fault::internal("only a load has servers".to_owned()));
     };
-    let programs = load::verb::programs(&load::windows::sides(&args)?);
+    let programs = load::weighing::programs(&load::windows::sides(&args)?);
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let here = new_run::empty_run(None, None, Terms::default(), &programs).provenance.programs;
     check_programs(line, &here)?;

@@ -24,7 +24,7 @@ use crate::paths;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::VersionBuilder;
-use crate::versions::selection::SelectedVersion;
+use crate::versions::selected_version::SelectedVersion;
 use crate::versions::source::Source;
 use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
 use campaign::Campaign;

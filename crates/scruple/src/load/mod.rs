@@ -10,4 +10,5 @@ pub mod remote_server;
 pub mod report;
 pub mod verb;
 pub mod watchers;
+pub mod weighing;
 pub mod windows;

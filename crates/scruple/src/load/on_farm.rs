@@ -5,22 +5,20 @@ use super::args::LoadArgs;
 use super::limits::with_limits_of;
 use super::remote_server::{RemoteHelper, RemoteServer};
 use super::report::page;
-use super::verb;
+use super::weighing;
 use super::windows::{TargetServer, plan, sides};
 use crate::config::Config;
 use crate::farm::Farm;
 use crate::farm::send_command_line::{NodeChoice, NodeWork, hand_out};
 use crate::fault::{Code, Fault};
-use crate::interruption;
-use crate::new_run;
-use crate::paths;
 use crate::progress::Progress;
 use crate::render::export::names;
 use crate::render::output;
 use crate::render::page::Section;
-use crate::run_report::formats::FORMATS;
-use crate::run_report::{Report, formats, metrics_and_limits, terminal};
+use crate::run_report::formats::{self, FORMATS};
+use crate::run_report::{Report, metrics_and_limits, terminal};
 use crate::store::open_store;
+use crate::{interruption, new_run, paths};
 use scruple_core::provenance::Provenance;
 use scruple_core::run::Run;
 use scruple_measure::load::Address;
@@ -31,10 +29,10 @@ pub fn load(args: &LoadArgs, config: &Config, mut farm: Farm) -> Result<Code, Fa
     check(args)?;
     metrics_and_limits::check_metrics(&args.judging.metrics)?;
     let sides = sides(args)?;
-    let programs = verb::programs(&sides);
+    let programs = weighing::programs(&sides);
     let programs: Vec<&Path> = programs.iter().map(PathBuf::as_path).collect();
     let mut head =
-        new_run::empty_run(args.amount.seed, args.store.label.as_deref(), verb::terms(args)?, &programs);
+        new_run::empty_run(args.amount.seed, args.store.label.as_deref(), weighing::terms(args)?, &programs);
     // The command line is checked here, before any node is asked.
     let plan = plan(args, &sides[sides.len() - 1], head.seed)?;
     let limits = with_limits_of(&sides, metrics_and_limits::parse_limits(&args.judging.limit, &[])?)?;
@@ -116,12 +114,12 @@ pub struct NodeLoad {
 pub fn load_on_node(args: &LoadArgs, beside: Option<&RemoteHelper>) -> Result<NodeLoad, Fault> {
     let link = beside.map(RemoteServer::start).transpose()?;
     let server = link.as_ref().map(|link| (link.node.clone(), link.machine.clone()));
-    let verb::FinishedLoad { mut loading, loads, stop, limits } = verb::take(args, link)?;
+    let weighing::FinishedLoad { mut loading, loads, stop, limits } = weighing::take(args, link)?;
     if let Some(fault) = stop {
         return Err(fault);
     }
     let errors_limited = limits.iter().any(|limit| limit.metric == "load.errors");
-    let failed = match verb::concluded(args, &loads, errors_limited, Code::Fine) {
+    let failed = match weighing::concluded(args, &loads, errors_limited, Code::Fine) {
         Ok(Code::GateFailed) => Some("a limit of the scenario was exceeded, which ended the load".to_owned()),
         Ok(_) => None,
         // Void windows give absent readings, so that limits and comparisons know of them.

@@ -16,12 +16,11 @@ pub mod verb;
 
 use crate::load::report::page as figures;
 use crate::render::json::moment;
+use crate::render::metric_words::measure;
 use crate::render::page::{
     Cell, ColumnHeading, Fold, Page, Section, SectionPart, Table, Tone, harmless_name, harmless_sentence,
 };
-use crate::run_report::Report;
-use crate::run_report::sentence as words;
-use crate::run_report::sentence::measure;
+use crate::run_report::{Report, sentence as words};
 use scruple_core::judge;
 use scruple_core::judge::limits::Kept;
 use scruple_core::plural::counted;

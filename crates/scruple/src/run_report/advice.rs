@@ -1,6 +1,7 @@
 //! Says what to do if the verdict of a comparison is can't tell.
 
 use super::Report;
+use super::few_readings::gives_runs;
 use scruple_core::evidence::{Evidence, MOST_OF_FEW, Replicate};
 use scruple_core::metric::Pass;
 use scruple_core::plural::noun;
@@ -90,10 +91,4 @@ fn blocks_option(argv: &[String], blocks: usize) -> String {
         true => format!("-m {blocks} instead of -r"),
         false => format!("-m {blocks}"),
     }
-}
-
-/// Whether a command line has the option --runs.
-pub(crate) fn gives_runs(argv: &[String]) -> bool {
-    let is_runs = |word: &String| word.starts_with("-r") || word == "--runs" || word.starts_with("--runs=");
-    argv.iter().take_while(|word| *word != "--").any(is_runs)
 }

@@ -1,6 +1,7 @@
 //! Says which metrics cannot be judged because they were read too few times.
 
-use super::{Report, advice, declared, sentence};
+use super::{Report, declared};
+use crate::render::metric_words::measure;
 use scruple_core::judge;
 use scruple_core::metric::Pass;
 use scruple_core::verdict::Verdict;
@@ -27,7 +28,7 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
             }
         });
         if let Some(few) = few.filter(|_| matches!(declared(key).pass, Pass::Memory | Pass::Counting)) {
-            open.entry(few).or_default().push(sentence::measure(key));
+            open.entry(few).or_default().push(measure(key));
         }
     }
     let line = |((need, have), names): ((usize, usize), Vec<&str>)| {
@@ -41,10 +42,16 @@ pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
 /// Returns the option with which a command line takes more launches for memory and counts. The budget does not bound the
 /// launches that --runs gives.
 pub(super) fn option(argv: &[String]) -> &'static str {
-    match advice::gives_runs(argv) {
+    match gives_runs(argv) {
         true => "a larger -r",
         false => "-r or a larger --budget",
     }
+}
+
+/// Whether a command line has the option --runs.
+pub(crate) fn gives_runs(argv: &[String]) -> bool {
+    let is_runs = |word: &String| word.starts_with("-r") || word == "--runs" || word.starts_with("--runs=");
+    argv.iter().take_while(|word| *word != "--").any(is_runs)
 }
 
 fn listed(names: &[&str]) -> String {

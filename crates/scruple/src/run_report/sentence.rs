@@ -2,6 +2,7 @@
 
 use super::Report;
 use super::advice::advice;
+use crate::render::metric_words::measure;
 use crate::render::node_spread;
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::limits::{Checked, Kept};
@@ -99,30 +100,6 @@ fn less(key: &str) -> &'static str {
     match metric(key) {
         Some(metric) if metric.unit == Unit::Count || key == "load.rate" => "fewer",
         _ => "less",
-    }
-}
-
-/// Returns the name of a metric, as a noun in a sentence.
-pub(crate) fn measure(key: &str) -> &str {
-    match key {
-        "time.wall" => "wall time",
-        "time.cpu" => "cpu time",
-        // The titles of these are adjectives, and one is a moment.
-        "alloc.bytes" => "allocated memory",
-        "memory.private_dirty" => "private dirty memory",
-        "memory.pss" => "proportional memory",
-        "memory.uss" => "unique memory",
-        "gc.pause_max" => "time in the longest pause",
-        "load.rate" => "requests per second",
-        "load.p50" => "median response time",
-        "load.p90" => "p90 response time",
-        "load.p99" => "p99 response time",
-        "load.p999" => "p99.9 response time",
-        "load.max" => "time for the longest response",
-        "load.mean" => "mean response time",
-        "load.service.p50" => "median service time",
-        "load.service.p99" => "p99 service time",
-        key => metric(key).map_or(key, |metric| metric.title.as_ref()),
     }
 }
 

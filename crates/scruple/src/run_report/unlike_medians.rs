@@ -1,6 +1,7 @@
 //! Explains an effect that the medians beside it seem to contradict.
 
-use super::{Report, sentence};
+use super::Report;
+use crate::render::metric_words::measure;
 use scruple_core::evidence::{Evidence, Replicate};
 use scruple_core::judge::Judged;
 use scruple_core::unit::{change, change_between};
@@ -43,7 +44,7 @@ fn line(report: &Report<'_>, judged: &Judged) -> Option<String> {
     Some(format!(
         "In {}, ‘{}’ against ‘{}’ is {} within blocks, although the medians differ by {}: the blocks differ from each \
          other, as on a machine whose load changes, which affects the medians but hardly the comparison within blocks.",
-        sentence::measure(&judged.metric),
+        measure(&judged.metric),
         judged.arm,
         judged.reference,
         change_between(effect.ratio, effect.interval.low, effect.interval.high),
@@ -63,7 +64,7 @@ fn of_levels(judged: &Judged, effect: &Effect, medians: f64) -> Option<String> {
     Some(format!(
         "In {}, most pairs of readings of ‘{}’ and ‘{}’ differ by about {}, although the medians differ by {}: the \
          readings have several levels or a long tail, so that no single figure describes the difference.",
-        sentence::measure(&judged.metric),
+        measure(&judged.metric),
         judged.arm,
         judged.reference,
         change(effect.ratio),

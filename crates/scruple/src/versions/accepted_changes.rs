@@ -1,6 +1,6 @@
 //! Intended changes, declared by a trailer in the commit's message or by a line in a tracked file.
 
-use super::selection::SelectedVersion;
+use super::selected_version::SelectedVersion;
 use super::source::Source;
 use crate::fault::Fault;
 use scruple_core::history::Acceptance;

@@ -1,7 +1,7 @@
 //! How the versions of a selection descend from each other, and which commits between them the selection leaves out. A
 //! left-out commit may have caused a change that is seen at a listed version.
 
-use super::selection::SelectedVersion;
+use super::selected_version::SelectedVersion;
 use super::source::Source;
 use crate::fault::Fault;
 use std::collections::{HashMap, HashSet};

@@ -12,6 +12,7 @@ pub mod config;
 pub mod environment;
 pub mod recipe;
 pub mod requested_subjects;
+pub mod selected_version;
 pub mod selection;
 pub mod source;
 pub mod subjects;

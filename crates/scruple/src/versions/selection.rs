@@ -1,5 +1,6 @@
 //! Selects the commits of a repository that are versions of a history.
 
+use super::selected_version::SelectedVersion;
 use super::source::Source;
 use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
@@ -32,16 +33,6 @@ pub struct VersionSelection {
     pub commits: Vec<String>,
     /// Whether the range may continue before the end of a shallow clone.
     pub beyond_shallow: bool,
-}
-
-/// A selected version and the tree that it is built from.
-pub struct SelectedVersion {
-    /// The version, in the state `queued`.
-    pub version: Version,
-    /// The id of the version's git tree.
-    pub tree: String,
-    /// The ids of the left-out commits of which this version is the first selected descendant.
-    pub left_out: Vec<String>,
 }
 
 /// The format of the log: these fields of each commit. With `-z`, each field ends with a zero byte, the only byte that

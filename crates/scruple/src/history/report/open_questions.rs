@@ -3,7 +3,7 @@
 use super::HistoryReport;
 use super::event::HistoryEvent;
 use super::words::{direction, left_out, plain, series};
-use crate::run_report::advice::gives_runs;
+use crate::run_report::few_readings::gives_runs;
 use scruple_core::history::{Series, Version, VersionState};
 use scruple_core::unit::{quantity, share};
 use scruple_stats::changepoint::{FEW_VALUES, StepSize};

@@ -1,0 +1,13 @@
+//! A selected version and the tree that it is built from.
+
+use scruple_core::history::Version;
+
+/// A selected version and the tree that it is built from.
+pub struct SelectedVersion {
+    /// The version, in the state `queued`.
+    pub version: Version,
+    /// The id of the version's git tree.
+    pub tree: String,
+    /// The ids of the left-out commits of which this version is the first selected descendant.
+    pub left_out: Vec<String>,
+}
