@@ -1,11 +1,13 @@
 //! The figures of one process's runtime, and how the figures of a process tree become readings.
 
 use super::Runtime;
-use super::recognised_only::NO_COLLECTOR;
 use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::sample::Reading;
 use scruple_core::unit::Unit;
 use scruple_stats::sorting;
+
+/// Why a runtime that counts references has no figures of a collector.
+pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
 
 /// How the figures of several processes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 
 use super::adapter::{Adapter, Recognition};
 use super::elf::{Elf, FileMarks};
-use super::figures::COMMON;
+use super::figures::{COMMON, NO_COLLECTOR};
 
-pub(super) const NO_COLLECTOR: &str = "it counts references and has no collector";
 const PERL_MEMORY: &str = "it counts references and keeps no figures; malloc.bytes has what it takes from malloc, \
                            without the heads of scalars, which come from arenas";
 const ERLANG: &str = "the virtual machine runs no hook of ours when it halts, and a sampler’s last figures are old; \

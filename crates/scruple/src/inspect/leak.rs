@@ -2,20 +2,21 @@
 
 use super::args::LeakArgs;
 use super::leak_judgement::LeakReadings;
+use super::leak_points::{
+    COLLECTIONS, LeakFigure, LeakPoint, LeftOut, MALLOC, OtherMemory, PEAK, PassedOver, RESIDENT, SIZE,
+};
 use super::leak_schedule::LeakSchedule;
 use super::leak_sites::{self, Sites, SizedCommand};
-use super::report;
-use super::report::leak;
-use super::report::leak::{Leak, LeakPoint, LeftOut, OtherMemory, PEAK, PassedOver};
+use super::report::leak::{self, Leak};
+use super::report::{self};
 use super::single_launch;
 use crate::cli::values;
 use crate::fault::{Code, Fault};
 use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::render::{json, output};
-use crate::store::add_readings;
-use crate::store::open_store;
 use crate::store::run_writer::RunWriter;
+use crate::store::{add_readings, open_store};
 use scruple_core::metric::{Pass, metric};
 use scruple_core::run::{RunState, Terms};
 use scruple_core::sample::Reading;
@@ -34,24 +35,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A metric, with the pass and the instrument that read it.
-pub type LeakFigure = (&'static str, Pass, u32);
-
 /// The metrics that may be used. The first one with readings is used.
 const FIGURES: [LeakFigure; 3] = [(LIVE, Pass::Counting, 0), MALLOC, RESIDENT];
-/// The bytes of malloc that are left at the end.
-pub const MALLOC: LeakFigure = ("malloc.live", Pass::Counting, 1);
-/// The largest resident size.
-pub const RESIDENT: LeakFigure = ("memory.peak", Pass::Memory, 0);
 
 /// The metrics that are used only if the user names them.
 const BY_NAME: [LeakFigure; 2] = [(PEAK, Pass::Counting, 1), ("heap.live_max", Pass::Counting, 2)];
-
-/// The parameter of stored arms that holds the size of the work.
-pub const SIZE: &str = "size";
-
-/// The metric that says how often a runtime has collected.
-pub const COLLECTIONS: &str = "gc.count";
 
 /// The placeholders for the size in the command.
 const PLACES: [&str; 2] = ["{size}", "{n}"];

@@ -1,8 +1,7 @@
 //! Judges a search for leaks by its readings. The report of the search and its page both show this judgement.
 
 use super::args::SMALLEST;
-use super::leak::{COLLECTIONS, MALLOC, RESIDENT, SIZE};
-use super::report::leak::{LeakPoint, OtherMemory, PEAK};
+use super::leak_points::{COLLECTIONS, LeakPoint, MALLOC, OtherMemory, PEAK, RESIDENT, SIZE};
 use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter, Role};

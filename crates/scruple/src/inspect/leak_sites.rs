@@ -1,8 +1,9 @@
 //! Which sites keep memory: the growth of what each leaves at the end, between two sizes of the work.
 
 use super::args::LeakSitesWhen;
+use super::command_sites::CommandSites;
 use super::site_rows::{self, SiteRow};
-use super::sites::{CommandSites, counter, exact, sampled};
+use super::sites::{counter, exact, sampled};
 use crate::fault::{Code, Fault};
 use crate::progress::{Progress, in_words};
 use scruple_code::allocation_sites::{MemoryBlocks, SiteFrame};

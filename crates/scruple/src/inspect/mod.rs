@@ -2,9 +2,11 @@
 
 pub mod args;
 pub mod calls;
+pub mod command_sites;
 pub mod ghc;
 pub mod leak;
 pub mod leak_judgement;
+pub mod leak_points;
 pub mod leak_schedule;
 pub mod leak_sites;
 pub mod memory;

@@ -2,14 +2,15 @@
 
 use super::args::{MemoryArgs, SitesBy};
 use super::calls::{self, remark_of_orphans};
+use super::command_sites::CommandSites;
 use super::report::{sites, sites_json, sites_page};
 use super::single_launch::{self, ProgramFile};
 use crate::fault::{Code, Fault};
 use crate::paths::{self, WorkFolder};
 use crate::profile;
 use crate::progress::Progress;
-use crate::render::export::Export;
-use crate::render::{export, output, page};
+use crate::render::export::{self, Export};
+use crate::render::{output, page};
 use scruple_code::Symbols;
 use scruple_code::allocation_sites::{HeapAmounts, HeapSites};
 use scruple_measure::calltree::{ChosenTool, CountDetail, Trees};
@@ -19,16 +20,6 @@ use scruple_measure::program::Program;
 use scruple_measure::runtimes::{Runtime, executed_by, recognise};
 use scruple_stats::sorting;
 use std::path::Path;
-
-/// The sites of a command, with remarks.
-pub struct CommandSites {
-    /// The command line.
-    pub title: String,
-    /// Each process that allocated or freed something, the one with the largest peak first; not empty.
-    pub processes: Vec<HeapSites>,
-    /// Remarks for the reader, each a sentence.
-    pub remarks: Vec<String>,
-}
 
 /// Runs the command, and prints its sites.
 pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {

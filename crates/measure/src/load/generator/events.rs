@@ -9,8 +9,9 @@ use super::super::http2::{FinishedRequest, Http2};
 use super::super::scenario::answer::{AnswerHead, KeptAnswer};
 use super::super::stalls::Arrival;
 use super::super::tls::Tls;
+use super::due_request::DueRequest;
 use super::users::Server;
-use super::{DueRequest, Generator, LONGEST_SLEEP};
+use super::{Generator, LONGEST_SLEEP};
 use std::io;
 
 /// How often a request is sent again to a server of HTTP/2 that says that it did not process it.

@@ -5,6 +5,7 @@
 
 mod choice;
 mod connections;
+mod due_request;
 mod events;
 mod live;
 mod poll_or_sleep;
@@ -29,6 +30,7 @@ use super::stalls::Arrival;
 use super::thread_record::Recorder;
 use choice::Choice;
 use connections::Connections;
+use due_request::DueRequest;
 use poll_or_sleep::PollOrSleep;
 use queue::Queue;
 use std::io;
@@ -47,24 +49,6 @@ const LONGEST_SLEEP: u64 = 50_000_000;
 
 /// The interval in nanoseconds at which the figures for the live line are published.
 const PUBLISHED: u64 = 200_000_000;
-
-/// A request that is due.
-#[derive(Clone, Copy)]
-struct DueRequest {
-    at: u64,
-    /// The index of the user who sends it, or [`NOBODY`].
-    user: u32,
-    /// How much of the time since then the generator itself was late.
-    late: u64,
-}
-
-impl DueRequest {
-    /// Returns the exchange in which this request is sent at `now`. It carries its own lateness only.
-    fn exchange(&self, request: u32, part: u16, now: u64) -> Exchange {
-        let DueRequest { at, user, late } = *self;
-        Exchange { request, part, intended: at, sent: now, late, carried: late, user, repeats: 0 }
-    }
-}
 
 pub(crate) struct Generator {
     shared: Arc<LoadShared>,

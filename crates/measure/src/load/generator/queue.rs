@@ -2,7 +2,7 @@
 
 use super::super::connection::Connection;
 use super::super::exchange::Exchange;
-use super::DueRequest;
+use super::due_request::DueRequest;
 use std::collections::VecDeque;
 
 #[derive(Default)]

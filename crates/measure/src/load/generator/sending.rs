@@ -1,11 +1,11 @@
 //! Sends requests, and chooses which request is sent.
 
-use super::super::clock;
 use super::super::exchange::{Exchange, NOBODY};
 use super::super::failure::Failure;
-use super::super::http2;
 use super::super::request::Request;
-use super::{DueRequest, Generator};
+use super::super::{clock, http2};
+use super::Generator;
+use super::due_request::DueRequest;
 
 impl Generator {
     /// Sends, in a closed loop, on all connections that have become free. They are used together, so that the server

@@ -8,7 +8,7 @@ use super::super::failure::{Failed, Failure};
 use super::super::request::{Request, RequestOrder, excerpt};
 use super::super::scenario::answer::KeptAnswer;
 use super::super::scenario::{Cookies, Scenario, SessionStep, UserSession};
-use super::DueRequest;
+use super::due_request::DueRequest;
 use scruple_stats::rng::Pcg;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

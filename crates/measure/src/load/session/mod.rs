@@ -3,9 +3,14 @@
 //! A turn has one clock and one schedule, from its first request to its last. Its parts, and the marks at which the
 //! server's accounts are read, are times on that clock; no thread waits for another at them.
 
+mod load_error;
 mod threads;
 mod ticks;
+mod turn_event;
 mod watch;
+
+pub use load_error::LoadError;
+pub use turn_event::{Handled, TurnEvent};
 
 use super::failure::Failure;
 use super::generator::Generator;
@@ -20,85 +25,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use threads::run_threads;
-
-/// Why a server could not be loaded at all.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The plan cannot be carried out.
-    #[error("{0}")]
-    Plan(String),
-    /// TLS cannot be set up.
-    #[error("TLS cannot be set up: {0}")]
-    Tls(String),
-    /// No connection could be made.
-    #[error("cannot connect to {address}: {meaning}{detail}", meaning = .class.meaning())]
-    Unreachable {
-        /// The address of the server.
-        address: String,
-        /// How connecting failed.
-        class: Failure,
-        /// Details, beginning with punctuation; may be empty.
-        detail: String,
-    },
-    /// There is no socket at the path.
-    #[error("there is no file ‘{path}’: start the server, or give the path of its socket")]
-    NoSocket {
-        /// The path.
-        path: String,
-    },
-    /// The process may not open enough file descriptors.
-    #[error(
-        "{connections} connections need {wanted} open files, and this process may have {limit}: raise the limit (ulimit -n)"
-    )]
-    Descriptors {
-        /// The number of planned connections.
-        connections: u32,
-        /// The number of descriptors that they need.
-        wanted: u64,
-        /// The largest number of descriptors of this process.
-        limit: u64,
-    },
-    /// Answers timed out more often than the plan allows.
-    #[error("{requests} of its requests had no answer within {patience}, so it was abandoned")]
-    NoAnswers {
-        /// The number of requests that timed out.
-        requests: u64,
-        /// The time-out, with its unit.
-        patience: String,
-    },
-    /// The system refuses something that every run needs.
-    #[error("the generator cannot start: {0}")]
-    System(#[from] io::Error),
-    /// The user interrupted before anything was measured.
-    #[error("interrupted before the first request")]
-    Interrupted,
-}
-
-/// An event that is reported while a turn runs.
-#[derive(Clone, Copy)]
-pub enum TurnEvent<'a> {
-    /// The progress, about four times a second.
-    Progress(&'a LoadProgress),
-    /// A mark of the plan has been reached. Mark 0 is before the first request, and the mark after the plan's last
-    /// one is after the last answer.
-    Mark(usize, Handled<'a>),
-}
-
-/// Counts the requests that have been answered or have failed, while the load continues, without those that the server
-/// cannot have read.
-#[derive(Clone, Copy)]
-pub struct Handled<'a> {
-    shared: &'a LoadShared,
-    /// The number at the end of a turn that is over; `None` while it runs.
-    whole: Option<u64>,
-}
-
-impl Handled<'_> {
-    /// The current number of handled requests.
-    pub fn now(self) -> u64 {
-        self.whole.unwrap_or_else(|| self.shared.reached())
-    }
-}
 
 /// A server with its connections, which are kept from one turn to the next.
 pub struct Session {

@@ -1,16 +1,17 @@
 //! The threads of a turn: they start at the same moment, and their records are merged.
 
-use super::super::clock;
 use super::super::failure::Failure;
-use super::super::find_doubts;
 use super::super::generator::Generator;
 use super::super::merge::{ThreadResult, merge};
 use super::super::plan::Plan;
 use super::super::result::{GeneratorCost, LoadResult};
 use super::super::shared::LoadShared;
 use super::super::thread_account::{configure_thread, thread_usage};
+use super::super::{clock, find_doubts};
+use super::load_error::LoadError;
+use super::ticks;
+use super::turn_event::TurnEvent;
 use super::watch::{TurnStart, WatchState};
-use super::{LoadError, TurnEvent, ticks};
 use scruple_core::unit::{Unit, quantity};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};

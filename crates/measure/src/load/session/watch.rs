@@ -4,7 +4,7 @@ use super::super::abort::WatchedLimits;
 use super::super::clock;
 use super::super::plan::Plan;
 use super::super::shared::{LoadProgress, LoadShared};
-use super::{Handled, TurnEvent};
+use super::turn_event::{Handled, TurnEvent};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,6 +1,7 @@
 //! Reads the counters of a Go process from its memory, while it is stopped at its exit or between two requests.
 
-use super::layout::{Layout, Layouts};
+use super::layout::Layout;
+use super::layouts::Layouts;
 use crate::descendants::descendants;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};

@@ -7,6 +7,7 @@ mod empty_program;
 pub(super) mod gctrace_log;
 mod layout;
 mod layout_of_stripped;
+mod layouts;
 
 use super::Runtime;
 use super::adapter::{Adapter, Recognition, Setting};
@@ -18,9 +19,9 @@ use crate::process_stat::why_absent;
 pub use build::Build;
 pub use counters::{Counters, Exit};
 pub use empty_program::EmptyProgram;
-pub(crate) use layout::Layouts;
 use layout::STRIPPED;
 pub(super) use layout_of_stripped::empty_program_of;
+pub(crate) use layouts::Layouts;
 use std::path::Path;
 
 pub(super) const ADAPTER: Adapter = Adapter {

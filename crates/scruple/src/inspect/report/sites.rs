@@ -1,8 +1,8 @@
 //! Reports where a program's memory was allocated: for a terminal, and as a flame graph.
 
 use super::sites_json;
+use crate::inspect::command_sites::CommandSites;
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
-use crate::inspect::sites::CommandSites;
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
 use crate::render::export::Formats;

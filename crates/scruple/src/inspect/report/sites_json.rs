@@ -1,8 +1,8 @@
 //! Writes allocation sites as JSON.
 
 use super::sites;
+use crate::inspect::command_sites::CommandSites;
 use crate::inspect::site_rows::{SiteRow, rows};
-use crate::inspect::sites::CommandSites;
 use crate::render::json;
 use scruple_code::allocation_sites::{
     CourseUnit, HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame,

@@ -1,14 +1,14 @@
 //! Reports where a program's memory was allocated as a page: sites, a flame graph, and the course.
 
 use super::sites::{self, COLUMNS, share_of};
+use crate::inspect::command_sites::CommandSites;
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
-use crate::inspect::sites::CommandSites;
 use crate::render::export::Formats;
+use crate::render::flame_graph;
 use crate::render::page::{
-    Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
+    self, Axis, Cell, Chart, ChartPoint, ColumnHeading, Drawn, Flame, Layer, LayerShape, Page, Plot, Section,
     SectionPart, SortOrder, Span, Stacked, Table, Tone, harmless_name, harmless_sentence,
 };
-use crate::render::{flame_graph, page};
 use scruple_code::allocation_sites::{CourseUnit, HeapAmounts, HeapSites};
 use scruple_core::harmless_text::plain;
 use scruple_core::unit::{Unit, quantity, share};
