@@ -7,43 +7,45 @@ mod counting;
 mod forecast;
 mod given_launches;
 mod hand_out;
+mod instruments;
 mod journal;
 mod known;
 mod questions;
+mod scope;
 mod split_into_units;
 mod visits;
 mod within_unit;
 
 use super::arms::Arms;
 use super::benches::Benches;
+use super::remarks;
+use super::request::{Aim, HistoryRequest, WeighingTools};
 use super::schedule::{HistoryEffort, Step, VersionProgress, next_step};
-use super::{Aim, HistoryRequest, remarks, view};
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::progress::Progress;
 use crate::store::{Store, StoredHistory};
 use crate::versions::build::VersionBuilder;
 use crate::versions::environment;
-use crate::versions::subjects::SubjectTemplate;
 use building::Building;
 use builds::Builds;
 use counting::Counting;
 use forecast::{Basis, Forecast};
 use given_launches::GivenLaunches;
+use instruments::Instruments;
 use journal::Journal;
 use known::CampaignView;
 use questions::OpenQuestions;
+use scope::Scope;
 use scruple_core::history::{Graph, History, Version, VersionState};
 use scruple_core::metric::Pass;
 use scruple_core::plural::counted;
 use scruple_core::run;
 use scruple_core::visit_order::VisitOrder;
-use scruple_measure::command::Weigher;
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use visits::Visits;
 
 /// How many versions with the same artefacts are timed as well, at most. The spread among them is the noise floor.
@@ -63,43 +65,6 @@ pub struct Campaign {
     block: u32,
 }
 
-/// What weighs the versions, always in the same environment.
-struct Instruments {
-    weigher: Box<dyn Weigher>,
-    benches: Benches,
-    /// The environment of counting launches.
-    environment: Vec<(OsString, OsString)>,
-    time_limit: Option<Duration>,
-    /// Whether instructions are counted.
-    instructions: bool,
-    /// Whether the user asked for instructions.
-    requested: bool,
-}
-
-/// What is weighed, and how often.
-struct Scope {
-    subjects: Vec<SubjectTemplate>,
-    /// The indices of the subjects that are weighed; `None` means all.
-    part: Option<Vec<usize>>,
-    effort: HistoryEffort,
-    /// How the launches of a command are divided, if the user gave their number.
-    given: Option<GivenLaunches>,
-    same_output: bool,
-    time_only: bool,
-}
-
-impl Scope {
-    /// Whether there are launches besides those for time.
-    fn has_other_passes(&self) -> bool {
-        !self.time_only && self.given.is_none_or(|given| given.others() > 0)
-    }
-
-    /// The number of instruments, of this many, that the counting pass of a command has launches for.
-    fn attached(&self, instruments: u32) -> u32 {
-        self.given.map_or(instruments, |given| given.instruments)
-    }
-}
-
 impl Campaign {
     /// Creates a campaign that continues from the current state of the history.
     pub fn new(
@@ -107,7 +72,7 @@ impl Campaign {
         history: StoredHistory,
         trees: HashMap<String, String>,
         builder: VersionBuilder,
-        (weighing, interrupted): (super::WeighingTools, Arc<AtomicBool>),
+        (weighing, interrupted): (WeighingTools, Arc<AtomicBool>),
         request: &HistoryRequest,
         effort: HistoryEffort,
     ) -> Result<Campaign, Fault> {
@@ -232,7 +197,7 @@ impl Campaign {
 
     /// Converts the campaign into the history that reports use.
     pub fn into_history(self) -> History {
-        view(self.journal.history)
+        self.journal.history.view()
     }
 
     /// Builds a version. If no cost of this history is known, it is counted at once: only a launch shows what is ahead.

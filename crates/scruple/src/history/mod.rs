@@ -11,104 +11,31 @@ pub mod node_agreement;
 pub mod remarks;
 pub mod report;
 pub mod representatives;
+mod request;
 pub mod resolve;
 pub mod schedule;
 pub mod verb;
 
+pub use request::{Aim, Definition, HistoryRequest, WeighingTools};
 pub use schedule::HistoryEffort;
 
 use crate::digest::digest;
 use crate::farm::Farm;
 use crate::fault::Fault;
 use crate::paths;
-use crate::progress::Progress;
 use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::VersionBuilder;
 use crate::versions::selected_version::SelectedVersion;
 use crate::versions::source::Source;
-use crate::versions::{BuildStarter, Recipe, SubjectTemplate, VersionSelection};
+use crate::versions::{BuildStarter, Recipe, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};
 use scruple_core::run::Run;
-use scruple_measure::command::Weigher;
 use scruple_stats::sorting;
-use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// Histories with more versions than this are adaptive, unless the user says otherwise.
 const MANY: usize = 16;
-
-/// What the user asked a history to do.
-pub struct HistoryRequest {
-    /// The absolute path or the URL of the repository.
-    pub place: String,
-    /// Which versions to select.
-    pub selection: VersionSelection,
-    /// Whether to use the versions that the history already lists, if it exists.
-    pub as_listed: bool,
-    /// How versions are built, and which subjects are weighed.
-    pub of: Definition,
-    /// How much to measure.
-    pub effort: HistoryEffort,
-    /// The margin, if the user gave one. Otherwise that of a stored history remains.
-    pub margin: Option<f64>,
-    /// Whether to weigh the ends first. By default the number of versions decides.
-    pub adaptive: Option<bool>,
-    /// Whether to build failed versions again.
-    pub retry: bool,
-    /// Whether to continue however many builds fail.
-    pub keep_going: bool,
-    /// Which versions are weighed.
-    pub aim: Aim,
-}
-
-/// What defines a history: its recipe, subjects and limits. It is stored with the history, so that the user can
-/// continue the history without repeating it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Definition {
-    /// How versions are built.
-    pub recipe: Recipe,
-    /// The subjects that are weighed at each version.
-    pub subjects: Vec<SubjectTemplate>,
-    /// Whether a version is wrong if its output differs from that of the first version.
-    pub same_output: bool,
-    /// The time limit of a launch of a command.
-    pub time_limit: Duration,
-    /// Whether only time is measured.
-    pub time_only: bool,
-    /// Whether only the first parents of merges are followed.
-    pub first_parent: bool,
-    /// How often every version is built, if the user gave a number.
-    #[serde(default)]
-    pub builds: Option<u32>,
-}
-
-/// Which versions are weighed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
-    /// The versions of the selection.
-    Selection,
-    /// The versions that may have caused a change.
-    Sets,
-    /// The versions of the selection, and those that the history already lists.
-    Beside,
-}
-
-/// The weigher, the progress display and the settings of measurement.
-pub struct WeighingTools {
-    /// The weigher, which launches and measures programs.
-    pub weigher: Box<dyn Weigher>,
-    /// The progress display.
-    pub progress: Progress,
-    /// The folder for the files of instruments.
-    pub work: PathBuf,
-    /// Whether instructions are counted.
-    pub instructions: bool,
-    /// Whether the number of requested bytes is read.
-    pub requested: bool,
-}
 
 /// Runs a history until no work is left. Returns it together with the error that ended it early, if there is one.
 /// `fresh` creates the run of a new history.
@@ -222,7 +149,7 @@ fn begin_or_resume(
 
 /// Returns the left-out commits that may have caused a change, judging by the readings of the listed versions.
 fn suspected(history: &StoredHistory, listed: &[SelectedVersion]) -> Vec<String> {
-    let judgement = find_changes(&view(history.clone()));
+    let judgement = find_changes(&history.clone().view());
     let changes = judgement.series.iter().flat_map(|series| &series.changes);
     let versions: HashSet<usize> = changes.flat_map(|change| change.set.iter().copied()).collect();
     let of = |index: usize| listed[index].left_out.iter().cloned();
@@ -268,7 +195,7 @@ pub enum HistoryChoice<'a> {
 
 /// Returns a stored history in the form that reports use.
 pub fn stored(place: &str, which: &HistoryChoice<'_>, store: &Store) -> Result<History, Fault> {
-    found(place, which, store).map(view)
+    found(place, which, store).map(StoredHistory::view)
 }
 
 /// Returns the definition of a stored history, or `None` if Scruple did not measure it.
@@ -308,15 +235,7 @@ fn found(place: &str, which: &HistoryChoice<'_>, store: &Store) -> Result<Stored
 
 /// Returns the stored history that a run belongs to, if there is one.
 pub fn of_run(id: &str, store: &Store) -> Result<Option<History>, Fault> {
-    Ok(store.history_of_run(id)?.map(view))
-}
-
-/// Converts a stored history into the form that reports use, without versions outside the range.
-fn view(history: StoredHistory) -> History {
-    let versions: Vec<_> = history.entries.into_iter().map(|entry| entry.version).collect();
-    let mut run = history.run;
-    run.arms.retain(|arm| versions.iter().any(|version| Some(&version.commit) == arm.version.as_ref()));
-    History { repository: history.repository, remote: history.remote, range: history.range, versions, run }
+    Ok(store.history_of_run(id)?.map(StoredHistory::view))
 }
 
 /// Returns the stored entry of a version, or a new one. Tags and acceptances are updated, since they may change while

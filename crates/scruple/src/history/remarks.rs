@@ -1,6 +1,6 @@
 //! Remarks that a reader needs in order not to be misled by a history.
 
-use super::{node_agreement, view};
+use super::node_agreement;
 use crate::store::{StoredHistory, StoredVersion};
 use crate::versions::source::Source;
 use scruple_core::harmless_text::list_names;
@@ -71,7 +71,7 @@ fn replaced(before: &str, range: &str, gone: usize) -> String {
 /// Adds the remarks that are known once no work is left.
 pub fn end(history: &mut StoredHistory) {
     if history.run.provenance.nodes.len() > 1 {
-        let sentences = node_agreement::sentences(&view(history.clone()));
+        let sentences = node_agreement::sentences(&history.clone().view());
         history.run.warnings.retain(|warning| warning.code != "across-nodes");
         sentences.into_iter().for_each(|text| history.run.warn("across-nodes", text));
     }

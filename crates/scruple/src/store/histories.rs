@@ -6,7 +6,7 @@
 use super::database::{DatabaseFailure, SqlValue, StoredRow};
 use super::read_runs::HISTORIES;
 use super::{Store, StoreError, damaged, json, owner, parse};
-use scruple_core::history::{Acceptance, Version, VersionState};
+use scruple_core::history::{Acceptance, History, Version, VersionState};
 use scruple_core::run::{self, Run};
 use scruple_core::subject::Arm;
 use scruple_stats::sorting::SortedMap;
@@ -111,6 +111,16 @@ pub struct StoredHistory {
     pub request: Option<String>,
     /// The run with all readings.
     pub run: Run,
+}
+
+impl StoredHistory {
+    /// The form that reports use, without versions outside the range.
+    pub fn view(self) -> History {
+        let versions: Vec<_> = self.entries.into_iter().map(|entry| entry.version).collect();
+        let mut run = self.run;
+        run.arms.retain(|arm| versions.iter().any(|version| Some(&version.commit) == arm.version.as_ref()));
+        History { repository: self.repository, remote: self.remote, range: self.range, versions, run }
+    }
 }
 
 /// The schema version from which on histories have requests.

@@ -1,6 +1,6 @@
 //! Counts what a version costs: the memory and counting passes.
 
-use super::given_launches::GivenLaunches;
+use super::given_launches::{BRIEF, GivenLaunches, LONG, REPEATS};
 use super::visits::Visits;
 use crate::fault::Fault;
 use crate::progress::Progress;
@@ -8,13 +8,6 @@ use scruple_core::history::VersionState;
 use scruple_core::metric::Pass;
 use scruple_core::sample::BLOCKS_OF_A_VISIT;
 use std::time::Duration;
-
-/// The number of launches of the memory pass, and of each instrument in the counting pass, if a launch takes between
-/// `BRIEF` and `LONG`. Programs that take longer get one launch. Briefer ones get as many as a verdict needs; in
-/// the counting pass only if their counts differ.
-pub(super) const REPEATS: u32 = 2;
-pub(super) const LONG: Duration = Duration::from_secs(20);
-pub(super) const BRIEF: Duration = Duration::from_secs(5);
 
 /// The memory and counting passes of a history.
 pub(super) struct Counting<'a> {

@@ -1,9 +1,9 @@
 //! Says what a history will cost, before it costs that: the number of builds and launches, and their time.
 
-use super::Scope;
 use super::builds::Builds;
-use super::counting::{BRIEF, LONG, REPEATS};
+use super::given_launches::{BRIEF, LONG, REPEATS};
 use super::journal::Journal;
+use super::scope::Scope;
 use super::split_into_units::node_count;
 use crate::fault::Fault;
 use crate::history::expected_work::{AssumedCosts, ExpectedWork};

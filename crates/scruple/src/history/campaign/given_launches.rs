@@ -1,7 +1,14 @@
 //! How the launches of a command of one version are divided among the passes, if the user gave their number (`-r`).
 
-use super::counting::REPEATS;
 use scruple_core::launch_shares::LaunchShares;
+use std::time::Duration;
+
+/// The number of launches of the memory pass, and of each instrument in the counting pass, if a launch takes between
+/// `BRIEF` and `LONG`. Programs that take longer get one launch. Briefer ones get as many as a verdict needs; in
+/// the counting pass only if their counts differ.
+pub(super) const REPEATS: u32 = 2;
+pub(super) const LONG: Duration = Duration::from_secs(20);
+pub(super) const BRIEF: Duration = Duration::from_secs(5);
 
 /// The launches of each pass. Together they are at most as many as the user gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

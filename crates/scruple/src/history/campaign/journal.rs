@@ -3,7 +3,7 @@
 use super::builds::EARLIER_BUILD;
 use crate::fault::{Code, Fault};
 use crate::history::arms::Arms;
-use crate::history::{remarks, view};
+use crate::history::remarks;
 use crate::store::{Store, StoredHistory, add_readings};
 use crate::versions::build_process::append_to_log;
 use scruple_core::history::{History, VersionState};
@@ -261,6 +261,6 @@ impl Journal {
 
     /// Returns a copy of the history in the form that reports use.
     pub(super) fn view(&self) -> History {
-        view(self.history.clone())
+        self.history.clone().view()
     }
 }

@@ -1,8 +1,8 @@
 //! Summarizes what is known about the versions so far, in the form that the schedule needs.
 
-use super::Scope;
 use super::builds::Builds;
 use super::journal::Journal;
+use super::scope::Scope;
 use crate::history::schedule::VersionProgress;
 use crate::versions::subjects::SubjectTemplate;
 use scruple_core::history::{READINGS, VersionState};

@@ -1,8 +1,8 @@
 //! Decides where to weigh more versions: which versions differ, and between which of them a change lies that no single
 //! pair of versions shows clearly.
 
-use super::Scope;
 use super::journal::Journal;
+use super::scope::Scope;
 use crate::history::schedule::{VersionProgress, neighbours};
 use scruple_core::history::{Graph, VersionState, find_changes};
 use scruple_core::metric::Quality;

@@ -1,8 +1,9 @@
 //! Divides the work of a history that is possible now into units for the nodes of a farm.
 
 use super::builds::Builds;
+use super::instruments::Instruments;
 use super::journal::Journal;
-use super::{Instruments, Scope};
+use super::scope::Scope;
 use crate::farm::batch::{PlannedUnit, UnitBatch};
 use crate::farm::dispatch::Farm;
 use crate::farm::folder::UnitFolder;

@@ -2,8 +2,9 @@
 //! failures.
 
 use super::builds::Builds;
+use super::instruments::Instruments;
 use super::journal::Journal;
-use super::{Instruments, Scope};
+use super::scope::Scope;
 use crate::bench::suite::single_process::OfCase;
 use crate::fault::{Fault, Stop};
 use crate::history::benches;
