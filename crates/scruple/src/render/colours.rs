@@ -1,7 +1,10 @@
-//! The colours of all text for a terminal. `cli/colour.rs` decides whether they are used. Pages have theirs in
-//! `page/style.css`, and pictures in `svg.rs`.
+//! The colours of all text for a terminal, and the style sheet of pages and charts. `cli/colour.rs` decides whether a
+//! terminal has colours. Flame graphs and bands have theirs in `svg.rs`.
 
 use anstyle::{AnsiColor, Style};
+
+/// The style sheet of pages and charts, which contains no text from outside.
+pub(crate) const STYLE_SHEET: &str = include_str!("style.css");
 
 /// Headings.
 pub(crate) const BOLD: Style = Style::new().bold();

@@ -4,11 +4,11 @@ use super::artefacts::Artefacts;
 use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, append_to_log, message_of_git};
 use super::cache::Cache;
 use super::recipe::{BuildSettings, ResolvedRecipe};
+use super::source::ObjectSource;
 use crate::fault::Fault;
 use crate::git::Repository;
 use scruple_core::history::VersionState;
 use scruple_measure::launcher::Ending;
-use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -45,15 +45,6 @@ pub struct VersionBuilder {
     origin: ObjectSource,
     /// Whether the tree was newly created and only git has worked in it since.
     untouched: bool,
-}
-
-/// Where the objects of a repository are stored.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct ObjectSource {
-    /// The folder that holds objects, modules and whatever else working trees share.
-    pub common: PathBuf,
-    /// The address that relative addresses of submodules are resolved against.
-    pub address: String,
 }
 
 /// Why a build ended early: because of the version, or because of a fault that is not the version's.

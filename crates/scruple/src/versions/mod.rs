@@ -10,6 +10,7 @@ pub mod cache;
 pub mod clean;
 pub mod config;
 pub mod environment;
+pub mod overlay;
 pub mod recipe;
 pub mod requested_subjects;
 pub mod selected_version;

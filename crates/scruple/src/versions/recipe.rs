@@ -1,6 +1,6 @@
 //! The inputs of builds other than the tree: steps, environment, overlays for parts of a range, tools.
 
-use super::config::{Overlay, Replacement};
+use super::overlay::{Overlay, Replacement};
 use super::source::Source;
 use super::tree_path::TreePath;
 use crate::fault::Fault;

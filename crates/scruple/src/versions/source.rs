@@ -1,14 +1,23 @@
 //! The repository whose versions are weighed: a local folder, or a mirror of a remote one.
 
-use super::build::ObjectSource;
 use super::build_process::{BuildLauncher, BuildProgram, message_of_git};
 use crate::digest::digest;
 use crate::fault::Fault;
 use crate::git::{GitError, Repository};
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Where the objects of a repository are stored.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct ObjectSource {
+    /// The folder that holds objects, modules and whatever else working trees share.
+    pub common: PathBuf,
+    /// The address that relative addresses of submodules are resolved against.
+    pub address: String,
+}
 
 /// A repository whose commits can be read.
 pub struct Source {

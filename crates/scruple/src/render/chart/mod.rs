@@ -58,7 +58,7 @@ pub(crate) fn picture<'a>(charts: impl IntoIterator<Item = &'a Chart>) -> String
     }
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" class="chart alone" width=(WIDTH) height=(height) role="img" aria-label=(labels.join(". ")) {
-            style { (PreEscaped(super::page::html::STYLE)) }
+            style { (PreEscaped(super::colours::STYLE_SHEET)) }
             (frame::definitions())
             rect class="paper" width="100%" height="100%" {}
             @for (chart, top, tall, body) in drawn {

@@ -4,11 +4,9 @@ use super::typeset::typeset;
 use super::{Cell, ColumnHeading, Fold, Page, Section, SectionPart, Span, Table, Tone};
 use crate::render::chart::rows::tone;
 use crate::render::chart::{self, MOST_TOOLTIPS, frame, thin};
+use crate::render::colours::STYLE_SHEET;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// The style sheet, which contains no text from outside.
-pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The content security policy: a page may use nothing but its own style, whatever texts it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -26,7 +24,7 @@ pub(crate) fn text(page: &Page) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 link rel="icon" href="data:,";
                 title { (page.title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE_SHEET)) }
             }
             body {
                 svg.definitions width="0" height="0" aria-hidden="true" { (frame::definitions()) }
