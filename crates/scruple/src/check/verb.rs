@@ -6,9 +6,11 @@ use super::conclude::{conclude, why_stopped};
 use super::request::{check_requests, deciding, needed_metrics};
 use super::summary::SummaryContext;
 use super::weighed_run::WeighedRun;
+use crate::bench;
+use crate::command;
 use crate::fault::{Code, Fault};
+use crate::load;
 use crate::store::StoreError;
-use crate::{bench, command, load};
 use scruple_core::gate::GateRules;
 
 /// Runs the gate: weighs, judges, and reports.

@@ -10,13 +10,14 @@ use crate::farm::Farm;
 use crate::fault::{Code, Fault};
 use crate::git::Repository;
 use crate::history::verb::start_launcher;
+use crate::interruption;
+use crate::paths;
 use crate::render::output;
 use crate::run_report::metrics_and_limits;
 use crate::versions::args::recipe;
 use crate::versions::requested_subjects::files_outside_builds;
 use crate::versions::two_revisions::{self, Revisions};
 use crate::versions::{self, BuildStarter};
-use crate::{interruption, paths};
 use std::path::Path;
 
 /// Whether these are revisions of the repository, and the configuration names commands that can be weighed at them.

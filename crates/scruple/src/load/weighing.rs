@@ -14,11 +14,12 @@ use super::windows::{
 };
 use crate::cli::values;
 use crate::fault::{Code, Fault};
+use crate::interruption;
+use crate::new_run;
 use crate::paths::WorkFolder;
 use crate::progress::{Progress, in_words};
 use crate::run_report::metrics_and_limits;
 use crate::store::open_store;
-use crate::{interruption, new_run};
 use scruple_core::default_margins;
 use scruple_core::knee::{KneeSearch, Slo};
 use scruple_core::limit::Limit;
