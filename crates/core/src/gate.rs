@@ -72,6 +72,10 @@ const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 /// What a case declares about itself: the work of an iteration, which is no cost.
 const DECLARED: [&str; 2] = ["work.bytes", "work.items"];
 
+/// What a program gives back is no cost: a leak is not less of it, and what mends one is not more. It decides only where
+/// the rules name its key.
+const GIVEN_BACK: [&str; 2] = ["malloc.frees", "malloc.freed"];
+
 /// Readings of the reference count as repeating if they differ by at most this share of the margin.
 const REPEATS: f64 = 0.1;
 
@@ -201,7 +205,12 @@ struct Weight {
 /// reference in this run.
 fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &GateRules) -> Weight {
     if !rules.metrics.is_empty() {
-        return Weight { gates: rules.metrics.iter().any(|pattern| metric.matches(pattern)), varies: None };
+        let given_back = GIVEN_BACK.contains(&metric.key.as_ref());
+        let named = |pattern: &String| match given_back {
+            true => *pattern == metric.key,
+            false => metric.matches(pattern),
+        };
+        return Weight { gates: rules.metrics.iter().any(named), varies: None };
     }
     let counted =
         metric.pass == Pass::Counting && metric.quality <= Quality::Near && metric.unit != Unit::Nanoseconds;
@@ -330,6 +339,19 @@ mod tests {
             let run = run(&[("instructions", &[1000.0; 3])], &[("instructions", &[less; 3])]);
             assert_eq!(outcomes_of_run(&run, &GateRules::default()).1[0].2, outcome);
         }
+    }
+
+    #[test]
+    fn giving_less_or_more_back_decides_only_by_its_own_key() {
+        let leaks =
+            [("malloc.bytes", &[64.0; 3][..]), ("malloc.frees", &[0.0; 3]), ("malloc.freed", &[0.0; 3])];
+        let mended =
+            [("malloc.bytes", &[64.0; 3][..]), ("malloc.frees", &[1.0; 3]), ("malloc.freed", &[72.0; 3])];
+        let of = |metrics: &[&str]| {
+            let metrics = metrics.iter().map(|&key| key.to_owned()).collect();
+            outcomes_of_run(&run(&leaks, &mended), &GateRules { metrics, ..GateRules::default() }).0
+        };
+        assert_eq!((of(&[]), of(&["malloc"]), of(&["malloc.freed"])), (Kept::Yes, Kept::Yes, Kept::No));
     }
 
     #[test]

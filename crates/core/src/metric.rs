@@ -178,6 +178,12 @@ pub static METRICS: &[Metric] = &[
     ),
     Metric::counts("malloc.frees", Unit::Count, "frees", "blocks given back through free and realloc"),
     Metric::counts(
+        "malloc.freed",
+        Unit::Bytes,
+        "freed",
+        "usable bytes given back, of a case of a bench program",
+    ),
+    Metric::counts(
         "malloc.live",
         Unit::Bytes,
         "malloc live",

@@ -106,15 +106,12 @@ pub fn pays_off(one: &BreakEven, from: &str, to: &str) -> String {
     words::pays_off(one, from, to)
 }
 
-/// A counter of bench programs that is shown only if the user names it.
-const FREED: &str = "malloc.freed";
-
 impl<'a> HistoryReport<'a> {
     /// Creates the page with the metrics that tables usually show and those that bench programs define.
     pub fn of(history: &'a History, judgement: &'a Judgement) -> HistoryReport<'a> {
         let usual = |series: &&Series| {
             DEFAULT_METRICS.contains(&series.metric.as_str())
-                || (scruple_core::metric::metric(&series.metric).is_none() && series.metric != FREED)
+                || scruple_core::metric::metric(&series.metric).is_none()
         };
         let arms = comparable(&history.run);
         let mut places: HashMap<String, Vec<usize>> = HashMap::new();
