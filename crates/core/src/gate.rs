@@ -11,7 +11,7 @@ use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, key_matches,
 use crate::protocol::tells_skip;
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::subject::{Arm, Role};
+use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Direction, Verdict};
 use crate::words::words;
@@ -141,9 +141,9 @@ fn lost(run: &Run, rules: &GateRules) -> Vec<Finding> {
                 outcome: GateOutcome::CantTell,
                 why: Some(
                     arm.absent(key)
-                        .or_else(|| skipped(arm))
-                        .unwrap_or("it could be read at the reference, but not here")
-                        .to_owned(),
+                        .map(str::to_owned)
+                        .or_else(|| ended(arm))
+                        .unwrap_or_else(|| "it could be read at the reference, but not here".to_owned()),
                 ),
             });
         }
@@ -151,17 +151,17 @@ fn lost(run: &Run, rules: &GateRules) -> Vec<Finding> {
     found
 }
 
-/// Why a case was skipped, if it was.
-fn skipped(arm: &Arm) -> Option<&str> {
-    arm.absent("time.wall").filter(|why| tells_skip(why))
+/// Why a case was skipped or has failed, if it was or has: it has the reason in the place of its time.
+fn ended(arm: &Arm) -> Option<String> {
+    let why = arm.absent("time.wall").filter(|_| matches!(arm.subject, Subject::Case { .. }))?;
+    Some(if tells_skip(why) { why.to_owned() } else { format!("failed: {why}") })
 }
 
-/// The subjects whose reference was skipped, so that nothing compares them, with the version and the reason.
-pub fn without_reference(run: &Run) -> Vec<(&str, &str, &str)> {
+/// The subjects whose reference was skipped or has failed, so that nothing compares them, with the version and the
+/// reason.
+pub fn without_reference(run: &Run) -> Vec<(&str, &str, String)> {
     let references = judge::pairs(run).into_iter().map(|pair| pair.reference);
-    references
-        .filter_map(|arm| Some((without_version(arm), arm.version.as_deref()?, skipped(arm)?)))
-        .collect()
+    references.filter_map(|arm| Some((without_version(arm), arm.version.as_deref()?, ended(arm)?))).collect()
 }
 
 /// The subject with this name.
@@ -282,7 +282,6 @@ mod tests {
     use super::*;
     use crate::judge::{compare_pairs, pairs};
     use crate::sample::{Figure, Reading};
-    use crate::subject::Subject;
 
     fn arm(version: &str, readings: &[(&str, &[f64])]) -> Arm {
         let mut arm = Arm::new(

@@ -111,6 +111,19 @@ fn a_case_that_is_skipped_on_either_side_does_not_pass_in_silence() {
 }
 
 #[test]
+fn a_gate_says_why_a_case_of_either_side_has_failed() {
+    let place = Place::new();
+    let throws = r#"{"name":"zoo/ant","cost":5,"bytes":16,"does":"throw"}"#;
+    let why = "failed: ValueError: it threw";
+    let lost = gate_cases(&place, [&[ANT, BEE], &[throws, BEE]], &[]);
+    assert_eq!(lost.code, 4, "{}", lost.exchange());
+    assert!(lost.stdout.contains(why), "{}", lost.exchange());
+    let mended = gate_cases(&place, [&[throws, BEE], &[ANT, BEE]], &[]);
+    let remark = format!("! ‘zoo/ant’ is not gated, because old does not run it: {why}");
+    assert!(mended.stdout.contains(&remark), "{}", mended.exchange());
+}
+
+#[test]
 fn limits_hold_for_the_cases_of_the_change_and_not_for_removed_ones() {
     let place = Place::new();
     let outcome = |cases: [&[&str]; 2], limit: &str| {
