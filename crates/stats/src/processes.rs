@@ -145,7 +145,13 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedi
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedian> {
     match groups.iter().map(|group| positive(group)).collect::<Option<Vec<_>>>() {
         Some(groups) => widened(&groups, level, f64::ln, f64::exp),
-        None => median_of_groups(groups, level),
+        None => median_of_groups(groups, level).map(|mut found| {
+            // Where no reading is below zero, what they measure is not either.
+            if groups.iter().flatten().all(|reading| *reading >= 0.0) {
+                found.interval.low = found.interval.low.max(0.0);
+            }
+            found
+        }),
     }
 }
 
@@ -192,6 +198,15 @@ fn widened(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_that_are_mostly_nothing_are_never_below_nothing() {
+        let found = median_of_amounts(&[vec![0.0, 3.0], vec![0.0, 0.0], vec![1.0, 0.0]], 0.95);
+        let found = found.expect("six readings").interval;
+        assert!(found.low == 0.0 && found.high > 0.0, "{found:?}");
+        let signed = median_of_amounts(&[vec![0.0, -3.0], vec![0.0, 0.0], vec![1.0, 0.0]], 0.95);
+        assert!(signed.expect("six readings").interval.low < 0.0);
+    }
 
     /// The values are those of the t table: 4.3027 with two degrees of freedom, 2.7764 with four.
     #[test]
