@@ -8,10 +8,9 @@ use crate::judge::limits::{Checked, Kept};
 use crate::judge::{self, Judged, Pair, declaration};
 use crate::limit::Limit;
 use crate::metric::{Better, DEFAULT_METRICS, Metric, Pass, Quality, key_matches, metric};
-use crate::protocol::tells_skip;
 use crate::run::Run;
 use crate::sample::Sample;
-use crate::subject::{Arm, Role, Subject};
+use crate::subject::{Arm, Role};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Direction, Verdict};
 use crate::words::words;
@@ -142,7 +141,7 @@ fn lost(run: &Run, rules: &GateRules) -> Vec<Finding> {
                 why: Some(
                     arm.absent(key)
                         .map(str::to_owned)
-                        .or_else(|| ended(arm))
+                        .or_else(|| arm.ended())
                         .unwrap_or_else(|| "it could be read at the reference, but not here".to_owned()),
                 ),
             });
@@ -151,17 +150,11 @@ fn lost(run: &Run, rules: &GateRules) -> Vec<Finding> {
     found
 }
 
-/// Why a case was skipped or has failed, if it was or has: it has the reason in the place of its time.
-fn ended(arm: &Arm) -> Option<String> {
-    let why = arm.absent("time.wall").filter(|_| matches!(arm.subject, Subject::Case { .. }))?;
-    Some(if tells_skip(why) { why.to_owned() } else { format!("failed: {why}") })
-}
-
 /// The subjects whose reference was skipped or has failed, so that nothing compares them, with the version and the
 /// reason.
 pub fn without_reference(run: &Run) -> Vec<(&str, &str, String)> {
     let references = judge::pairs(run).into_iter().map(|pair| pair.reference);
-    references.filter_map(|arm| Some((without_version(arm), arm.version.as_deref()?, ended(arm)?))).collect()
+    references.filter_map(|arm| Some((without_version(arm), arm.version.as_deref()?, arm.ended()?))).collect()
 }
 
 /// The subject with this name.
@@ -282,6 +275,7 @@ mod tests {
     use super::*;
     use crate::judge::{compare_pairs, pairs};
     use crate::sample::{Figure, Reading};
+    use crate::subject::Subject;
 
     fn arm(version: &str, readings: &[(&str, &[f64])]) -> Arm {
         let mut arm = Arm::new(

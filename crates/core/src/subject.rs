@@ -2,6 +2,7 @@
 
 use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
+use crate::protocol::tells_skip;
 use crate::sample::{Figure, Sample};
 use crate::words::words;
 use scruple_stats::sorting::SortedMap;
@@ -306,6 +307,12 @@ impl Arm {
             Some(Figure::Absent { absent }) => Some(absent),
             _ => None,
         }
+    }
+
+    /// Why a case was skipped or has failed, if it was or has: the reason stands in the place of its time.
+    pub fn ended(&self) -> Option<String> {
+        let why = self.absent("time.wall").filter(|_| matches!(self.subject, Subject::Case { .. }))?;
+        Some(if tells_skip(why) { why.to_owned() } else { format!("failed: {why}") })
     }
 }
 

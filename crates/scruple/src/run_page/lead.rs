@@ -8,6 +8,7 @@ use crate::run_report::Report;
 use crate::run_report::sentence as words;
 use scruple_core::judge::{self, Judged};
 use scruple_core::plural;
+use scruple_core::protocol::tells_skip;
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{change, quantity};
 use scruple_core::verdict::Verdict;
@@ -42,6 +43,7 @@ pub fn of(report: &Report<'_>) -> Vec<Span> {
     });
     spans.extend(other_worse_metrics(report, &quoted));
     spans.extend(super::load::response_times(report, &quoted));
+    spans.extend(without_times(report));
     spans.push(Span::plain("."));
     spans
 }
@@ -54,6 +56,20 @@ pub fn detail(report: &Report<'_>) -> Vec<String> {
         few if few <= MOST => sentences.iter().map(|one| harmless_sentence(one)).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Says how many cases have failed and how many were skipped.
+fn without_times(report: &Report<'_>) -> Vec<Span> {
+    let reasons: Vec<&str> =
+        report.run.arms_of(Role::Subject).filter_map(|arm| arm.absent("time.wall")).collect();
+    let skipped = reasons.iter().filter(|why| tells_skip(why)).count();
+    let parts = [(reasons.len() - skipped, "failed", Tone::Worse), (skipped, "skipped", Tone::Open)];
+    let parts = parts.into_iter().filter(|(number, ..)| report.of_cases() && *number > 0);
+    parts
+        .flat_map(|(number, word, tone)| {
+            [Span::plain("; "), Span::new(format!("{} {word}", plural::counted(number, "case")), tone)]
+        })
+        .collect()
 }
 
 /// Writes the costs of the arms of a run without comparisons.

@@ -143,8 +143,7 @@ fn arm_of(judged: &Judged) -> usize {
 /// Makes the table of every arm with every shown metric.
 pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![ColumnHeading::text(if report.of_cases() { "Case" } else { "Command" })];
-    // How often a case ran within one reading says nothing about its cost.
-    let keys: Vec<&String> = report.shown.iter().filter(|key| !key.starts_with("batch.")).collect();
+    let keys = &report.shown;
     let net_of =
         |arm: &Arm| bench_cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
     let nets: Vec<Option<Net>> = arms.iter().map(|arm| net_of(arm)).collect();

@@ -40,10 +40,11 @@ fn row(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<Cell> {
 /// cells beside each other, has no difference in units: the estimates show it.
 pub fn cell(report: &Report<'_>, key: &str, arm: &Arm, brief: bool) -> Cell {
     let (Some(sample), Some(estimate)) = (arm.sample(key), report.estimate(arm, key)) else {
-        let why = arm.absent(key).unwrap_or("not read");
+        let why = arm.ended().filter(|_| key == "time.wall");
+        let why = why.unwrap_or_else(|| arm.absent(key).unwrap_or("not read").to_owned());
         return Cell {
             text: "–".to_owned(),
-            tail: Some(Span::new(harmless_name(why), Tone::Same)),
+            tail: Some(Span::new(harmless_name(&why), Tone::Same)),
             ..Cell::default()
         };
     };

@@ -111,7 +111,8 @@ fn kind(report: &Report<'_>) -> Vec<String> {
         () => "command",
     };
     let arms = run.arms_of(Role::Subject).count();
-    let versions = if arms > count { format!(" at {} versions", arms / count) } else { String::new() };
+    let versions = sorting::distinct(run.arms_of(Role::Subject).filter_map(|arm| arm.version.as_ref())).len();
+    let versions = if arms > count { format!(" at {versions} versions") } else { String::new() };
     let things = counted(count, what);
     let about = match (&run.provenance.tool, report.side_by_side) {
         (Some(tool), _) => format!("{things}, imported from {}", harmless_name(tool)),

@@ -1,19 +1,22 @@
 //! Tables for documents in Markdown, AsciiDoc and Org.
 
-use super::{Report, few_readings, sentence, unlike_medians};
+use super::{Report, few_readings, sentence, tare_of, unlike_medians};
 use crate::render::markup::{Markup, code, in_markup, prose};
 use crate::render::metric_words::{effect_text, title, verdict_words};
-use scruple_core::judge::headline;
+use scruple_core::judge::{bench_cases, headline};
 use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
-use scruple_core::unit::{exact, quantity};
+use scruple_core::unit::{Unit, exact, quantity};
+use scruple_stats::tare::Net;
 
 /// Writes the shown metrics as a table with a row for each arm, and the verdicts below it.
 pub fn text(report: &Report<'_>, markup: Markup) -> String {
-    let mut head = vec!["Command".to_owned()];
+    let mut head = vec![if report.of_cases() { "Case" } else { "Command" }.to_owned()];
+    let with_net = report.rows().any(|arm| tare_of(report.run, arm).is_some());
+    head.extend(with_net.then(|| "net".to_owned()));
     head.extend(report.shown.iter().map(|key| prose(&title(key), markup)));
     head.extend((!report.judged.is_empty()).then(|| "Compared".to_owned()));
-    let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, markup)).collect();
+    let rows: Vec<Vec<String>> = report.rows().map(|arm| row(report, arm, with_net, markup)).collect();
     let mut out: String = report.preface().iter().map(|line| prose(line, markup) + "\n\n").collect();
     out += &table(&head, &rows, markup);
     let mut sentences = sentence::verdicts(report);
@@ -30,11 +33,13 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
     out
 }
 
-fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
+fn row(report: &Report<'_>, arm: &Arm, with_net: bool, markup: Markup) -> Vec<String> {
     let mut cells = vec![code(&arm.name, markup)];
+    cells.extend(with_net.then(|| net(report, arm)));
     for key in &report.shown {
         let Some((sample, estimate)) = arm.sample(key).zip(report.estimate(arm, key)) else {
-            cells.push("–".to_owned());
+            let why = arm.ended().filter(|_| key == "time.wall");
+            cells.push(why.map_or_else(|| "–".to_owned(), |why| in_markup(&why, markup)));
             continue;
         };
         let counted = sample.quality <= Quality::Near && estimate.interval.is_none();
@@ -60,10 +65,26 @@ fn row(report: &Report<'_>, arm: &Arm, markup: Markup) -> Vec<String> {
             verdict_words(&judged.metric, &judged.comparison),
             title(&judged.metric)
         ),
-        None if report.is_reference(arm) => "reference".to_owned(),
-        None => String::new(),
+        None => report.uncompared(arm).to_owned(),
     });
     cells
+}
+
+/// Writes the time of a case without that of the harness.
+fn net(report: &Report<'_>, arm: &Arm) -> String {
+    let time = |value: f64| quantity(value, &Unit::Nanoseconds);
+    let level = report.run.terms.level;
+    let net = tare_of(report.run, arm).and_then(|tare| bench_cases::net(arm, tare, "time.wall", level));
+    let Some(Net { estimate, interval, below_resolution, unknown, .. }) = net else {
+        return "–".to_owned();
+    };
+    match below_resolution {
+        Some(limit) => format!("< {}", time(limit)),
+        None => {
+            let estimate = if unknown { "can’t tell".to_owned() } else { time(estimate) };
+            format!("{estimate} [{}, {}]", time(interval.low.max(0.0)), time(interval.high))
+        }
+    }
 }
 
 fn table(head: &[String], rows: &[Vec<String>], markup: Markup) -> String {

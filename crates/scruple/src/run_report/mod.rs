@@ -20,7 +20,7 @@ use crate::render::metric_words::declared;
 use scruple_core::environment::Environments;
 use scruple_core::gate;
 use scruple_core::judge::limits::{Checked, Kept, LimitedValue, check};
-use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair};
+use scruple_core::judge::{self, Estimate, GrowthFit, Judged, Nodes, Pair, RESOLUTION};
 use scruple_core::limit::Limit;
 use scruple_core::metric::{DEFAULT_METRICS, Metric, metric};
 use scruple_core::run::Run;
@@ -218,6 +218,27 @@ impl<'a> Report<'a> {
         self.judged.iter().any(|one| one.reference == arm.name && one.arm != arm.name)
     }
 
+    /// Says what an arm without a quoted comparison is to the others.
+    pub fn uncompared(&self, arm: &Arm) -> &'static str {
+        let base = self.run.arms.first().and_then(|arm| arm.version.as_ref());
+        let of_base = arm.version.is_some() && arm.version.as_ref() == base;
+        // The references may be those of another run.
+        let has_counterpart = arm.version.is_none() && self.environments.is_none()
+            || self.judged.iter().any(|one| one.arm == arm.name);
+        match () {
+            () if self.judged.is_empty() || arm.ended().is_some() => "",
+            () if self.is_reference(arm) || of_base && !self.is_alone(arm) => "reference",
+            () if has_counterpart => "",
+            () => "no counterpart",
+        }
+    }
+
+    /// Whether no other program has this case.
+    fn is_alone(&self, arm: &Arm) -> bool {
+        let plain = |arm: &Arm| arm.name.rsplit_once(" @").map(|(name, _)| name.to_owned());
+        !self.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
+    }
+
     /// Returns the comparison of an arm with the reference in one metric.
     pub fn judged_of(&self, arm: &str, key: &str) -> Option<&Judged> {
         self.by_arm.get(arm)?.iter().map(|at| &self.judged[*at]).find(|judged| judged.metric == key)
@@ -321,7 +342,8 @@ fn shown_metrics(arms: &[&Arm], asked: &[String]) -> Vec<String> {
                 let notable = key.starts_with("malloc.count") || key == "memory.peak";
                 DEFAULT_METRICS.contains(&key.as_str()) && (read(key) || notable)
             }
-            None => true,
+            // How often a case ran within a reading, and what a reading may be wrong by, are no costs.
+            None => !key.starts_with("batch.") && !key.ends_with(RESOLUTION),
         });
         return keys;
     }

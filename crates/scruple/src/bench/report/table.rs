@@ -357,18 +357,9 @@ fn throughput(row: &CaseRow<'_>) -> String {
 
 fn versus(report: &Report<'_>, arm: &Arm) -> String {
     let Some(judged) = headline(&report.judged, &report.shown, &arm.name) else {
-        let base = report.run.arms.first().and_then(|arm| arm.version.as_ref());
-        let of_base = arm.version.is_some() && arm.version.as_ref() == base;
-        // The references may be those of another run.
-        let has_counterpart = arm.version.is_none() && report.environments.is_none()
-            || report.judged.iter().any(|one| one.arm == arm.name);
-        return match () {
-            () if report.judged.is_empty() => String::new(),
-            () if report.is_reference(arm) || of_base && !is_alone(report, arm) => {
-                format!("{DIM}reference{DIM:#}")
-            }
-            () if has_counterpart => String::new(),
-            () => format!("{DIM}no counterpart{DIM:#}"),
+        return match report.uncompared(arm) {
+            "" => String::new(),
+            what => format!("{DIM}{what}{DIM:#}"),
         };
     };
     let comparison = &judged.comparison;
@@ -387,12 +378,6 @@ fn versus(report: &Report<'_>, arm: &Arm) -> String {
         effect_text(&judged.metric, comparison),
         verdict_words(&judged.metric, comparison)
     )
-}
-
-/// Whether no other program has this case.
-fn is_alone(report: &Report<'_>, arm: &Arm) -> bool {
-    let plain = |arm: &Arm| arm.name.rsplit_once(" @").map(|(name, _)| name.to_owned());
-    !report.rows().any(|other| other.version != arm.version && plain(other) == plain(arm))
 }
 
 /// Returns the part of a case's path that is below its group, with parameters and threads.

@@ -1,7 +1,7 @@
 //! Bench programs that misbehave: the answer names each one, the exit code is an error, and the other cases keep their
 //! results.
 
-use crate::fake::{bench, bench_freely};
+use crate::fake::{bench, bench_freely, fake_line};
 use crate::support::{Answer, Place, at};
 use insta::assert_snapshot;
 
@@ -50,6 +50,35 @@ fn a_case_that_throws_has_failed_with_its_message() {
     --- stderr
     error: ‘bad’ failed; the other cases were measured
     ");
+}
+
+#[test]
+fn documents_and_pages_say_which_cases_failed_and_which_have_no_counterpart() {
+    let place = Place::new();
+    let (same, old, new) = (GOOD, r#"{"name":"old","cost":5}"#, r#"{"name":"bad","cost":5,"does":"throw"}"#);
+    let against = fake_line(&place, &[same, old, r#"{"name":"bad","cost":5}"#]);
+    let options = ["--no-store", "--export", "page.md", "--export", "page.html", "--against", &against];
+    assert_eq!(bench(&place, &options, &[same, new]).code, 4);
+    let (page, document) = (place.read("page.html"), place.read("page.md"));
+    let row = |name: &str| {
+        let start = format!("| `{name}` |");
+        document.lines().find(|line| line.starts_with(&start)).unwrap_or_default().to_owned()
+    };
+    assert!(
+        document.starts_with("| Case | net | wall | cpu | allocated | zoo.visits | Compared |"),
+        "{document}"
+    );
+    assert!(
+        row("good @old").contains("| 5.00 ns [") && row("good @old").ends_with("| reference |"),
+        "{document}"
+    );
+    let failed = "| `bad @new` | – | failed: ValueError: it threw | – | – | – |  |";
+    assert_eq!(row("bad @new"), failed, "{document}");
+    assert!(row("bad @old").ends_with("| reference |"), "{document}");
+    assert!(row("old @old").ends_with("| no counterpart |"), "{document}");
+    for part in ["3 cases at 2 versions", "1 case failed", "failed: ValueError: it threw"] {
+        assert!(page.contains(part), "{part} is not in\n{page}");
+    }
 }
 
 #[test]
