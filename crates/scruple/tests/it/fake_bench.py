@@ -254,6 +254,8 @@ def answer(line, options, cases, out, asked):
                 words = words[:1]
             elif does in LOUD and ":c:" in word:
                 return [misbehave(cases[index]["does"], out, index)]
+            elif does == "shun" and ":c:" in word and int(word.split(":")[2]) > 300000:
+                return [misbehave("throw", out, index)]
             elif does == "tire" and batches_of[str(index), "c"] == 20:
                 return [misbehave("throw", out, index)]
         for shared in {cases[int(word.split(":")[0])].get("shares", 0) for word in words[1:]} - set_up:

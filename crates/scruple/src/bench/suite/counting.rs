@@ -9,10 +9,10 @@ use super::progress_screen::ProgressScreen;
 use super::rare_events::{RareEvents, has_long_batches, is_rare};
 use super::readings::{declaration, length, net_readings};
 use super::record::SuiteRecord;
+use super::uncounted::UncountedCases;
 use super::warm_up::CaseWarmUp;
 use crate::fault::Stop;
 use crate::progress::in_words;
-use scruple_core::harmless_text::list_names;
 use scruple_core::metric::{Pass, Quality, metric};
 use scruple_core::protocol::{Batch, BatchReply, Counter, Hello, LoopKind};
 use scruple_core::sample::Reading;
@@ -20,7 +20,6 @@ use scruple_core::unit::{Unit, exact as text};
 use scruple_measure::bench::{BenchError, BenchProgram};
 use scruple_measure::heap;
 use scruple_stats::quantile::median;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The required ratio of the count of a coarse counter to its resolution, and the length of a batch at which iterations
@@ -73,7 +72,7 @@ impl CountingPass<'_> {
             }
             let decides = || counting_plan::decides(&self.record.run.terms.limits, self.record.name(weighed));
             if let Some(time) = plan.too_long(at).filter(|_| !decides()) {
-                self.leave_out(weighed, visit, time, &mut findings.left_out);
+                self.leave_out(weighed, visit, time, &mut findings.uncounted);
                 continue;
             }
             self.announce(&plan, at, &mut is_announced);
@@ -100,7 +99,7 @@ impl CountingPass<'_> {
             self.record.run.warn("left-out", text.to_owned());
         }
         std::mem::take(&mut findings.rare).keep(self.record);
-        self.remark_on_left_out(&findings.left_out);
+        findings.uncounted.add_remarks(self.record, self.effort.budget);
         self.remark_on_first(&findings.first);
         self.remark_on_many(&findings.over_many);
         Ok(())
@@ -155,7 +154,9 @@ impl CountingPass<'_> {
         let more = match self.count(weighed, visit, &mut process.program, &process.hello) {
             Ok(more) => more.filter(|_| visit.process == 0),
             Err(error) => {
-                self.absent(weighed, &reason(&error)?);
+                let why = reason(&error)?;
+                self.absent(weighed, &why);
+                findings.uncounted.failed.insert(weighed.arm, why);
                 return Ok(None);
             }
         };
@@ -171,7 +172,10 @@ impl CountingPass<'_> {
                 findings.over_many.extend(found);
                 Ok(Some(process))
             }
-            Err(error) => reason(&error).map(|_| None),
+            Err(error) => {
+                findings.uncounted.failed.insert(weighed.arm, reason(&error)?);
+                Ok(None)
+            }
         }
     }
 
@@ -181,7 +185,7 @@ impl CountingPass<'_> {
         weighed: &Weighed,
         visit: CountingVisit,
         time: Duration,
-        left_out: &mut UncountedCases,
+        uncounted: &mut UncountedCases,
     ) {
         if visit.process == 0 {
             let budget = in_words(self.effort.budget);
@@ -190,27 +194,9 @@ impl CountingPass<'_> {
                 in_words(time)
             );
             self.absent(weighed, &why);
-            left_out.whole.insert(weighed.arm);
-        } else if visit.process < counting_plan::PROCESSES && !left_out.whole.contains(&weighed.arm) {
-            left_out.in_part.insert(weighed.arm);
-        }
-    }
-
-    /// Names the cases that were left out.
-    fn remark_on_left_out(&mut self, left_out: &UncountedCases) {
-        let budget = in_words(self.effort.budget);
-        for (arms, what) in
-            [(&left_out.whole, "not counted"), (&left_out.in_part, "counted in one process only")]
-        {
-            if !arms.is_empty() {
-                let names = arms.iter().map(|arm| self.record.run.arms[*arm].name.as_str());
-                let text = format!(
-                    "allocations of {} are {what}: the budget ended ({budget} for counting); raise --budget, select with \
-                     --filter, or use --count-only",
-                    list_names(names)
-                );
-                self.record.run.warn("left-out", text);
-            }
+            uncounted.whole.insert(weighed.arm);
+        } else if visit.process < counting_plan::PROCESSES && !uncounted.whole.contains(&weighed.arm) {
+            uncounted.in_part.insert(weighed.arm);
         }
     }
 
@@ -447,14 +433,7 @@ struct CountingFindings {
     first: Vec<(usize, f64)>,
     over_many: Vec<OverMany>,
     rare: RareEvents,
-    left_out: UncountedCases,
-}
-
-/// The arms of the cases that the budget does not suffice for, at all or in all processes.
-#[derive(Default)]
-struct UncountedCases {
-    whole: BTreeSet<usize>,
-    in_part: BTreeSet<usize>,
+    uncounted: UncountedCases,
 }
 
 /// A case of which an iteration among many allocates more than one by itself.

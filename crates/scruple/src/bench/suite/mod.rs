@@ -30,6 +30,7 @@ mod same_iterations;
 pub mod single_process;
 pub mod timing;
 mod too_many_cases;
+mod uncounted;
 mod warm_up;
 mod wide_intervals;
 

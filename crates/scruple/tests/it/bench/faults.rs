@@ -151,6 +151,14 @@ fn a_body_of_java_that_was_not_called_often_enough_is_named() {
 }
 
 #[test]
+fn a_case_that_fails_only_while_it_is_counted_is_named_with_the_reason() {
+    let shuns = r#"{"name":"shuns","cost":5,"bytes":16,"does":"shun","pause":[100000,1000]}"#;
+    let answer = bench(&Place::new(), &["--no-store"], &[GOOD, shuns]);
+    let remark = "! ‘shuns’ failed while it was counted: ValueError: it threw";
+    assert!(answer.stdout.contains(remark), "{}", answer.exchange());
+}
+
+#[test]
 fn a_case_whose_check_fails_has_failed_with_its_reason() {
     let wrong = r#"{"name":"wrong","cost":5,"checked":true,"does":"wrong"}"#;
     assert_snapshot!(bench(&Place::new(), &["--no-store"], &[GOOD, wrong]).exchange(), @r"
