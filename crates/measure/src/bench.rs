@@ -8,7 +8,7 @@ use crate::own_environment::withhold;
 use crate::scheduler_waits::Threads;
 use crate::terminal::separate;
 use crate::thread_activity::{Activity, ThreadActivity};
-use crate::{core_speed, scheduler_waits, thread_activity};
+use crate::{core_speed, process_stat, scheduler_waits, thread_activity};
 use scruple_core::protocol::{BenchRequest, Case, ProgramError, Reply, Stalled};
 use scruple_stats::sorting::SortedMap;
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ pub enum BenchError {
         said: String,
     },
     /// The program did not answer within the time limit.
-    #[error("no answer within {}{}", seconds(*.limit), what_it_did(*.activity))]
+    #[error("no answer within {} s{}", .limit.as_secs_f64(), what_it_did(*.activity))]
     Hangs {
         /// The time limit.
         limit: Duration,
@@ -112,10 +112,6 @@ pub enum BenchError {
 /// The error for an answer that does not follow the protocol.
 pub fn garbled(request: &str, why: impl Into<String>) -> BenchError {
     BenchError::Garbled { request: request.chars().take(60).collect(), line: why.into() }
-}
-
-fn seconds(limit: Duration) -> String {
-    format!("{} s", limit.as_secs_f64())
 }
 
 fn what_it_did(activity: Option<Activity>) -> &'static str {
@@ -367,6 +363,11 @@ impl BenchProgram {
     /// The scheduler's record of the program's threads; `None` where the kernel keeps none.
     pub fn threads(&self) -> Option<Threads> {
         scheduler_waits::threads(self.child.id())
+    }
+
+    /// The number of the program's page faults so far that read nothing from a disk.
+    pub fn page_faults(&self) -> Option<u64> {
+        process_stat::page_faults(self.child.id() as i32)
     }
 
     /// Reads a line of the reply to a request that was sent when `began` says.

@@ -10,6 +10,11 @@ pub fn is_alive(pid: i32) -> bool {
     ProcessStat::of(pid).is_some_and(|stat| stat.is_alive())
 }
 
+/// The number of page faults of all threads of a process so far that read nothing from a disk.
+pub(crate) fn page_faults(pid: i32) -> Option<u64> {
+    ProcessStat::of(pid)?.field(10)
+}
+
 /// The ids of all processes.
 pub(crate) fn processes() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -9,7 +9,7 @@ that the first iteration of a request takes longer), `cold` (so many batches in 
 `turns` (in so many of ten batches the threads take turns), `jumps` (times differ from process to process), `spreads` (the same, up to a fifth, and not those of the tare),
 `once` (bytes allocated by the first iteration in a process), `shares` (seconds that the first of the cases that have it takes to set up, in each process), `resumes` (whether threads made no progress for long, but have gone on when it is read), `stops` (seconds for which the process is stopped, once), `pause` (each so many iterations of a process,
 the collector takes so many ns), `refill` (each so many iterations of a process take so many ns more), `drawn` (a file of lines, to which each process adds one: every
-other process allocates 8 bytes more in an iteration), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
+other process allocates 8 bytes more in an iteration), `touches` (pages of memory that an iteration takes from the kernel), `marked` (a variable, whose length is allocated besides), `does` (what goes wrong when the case is asked for). Of the options, `--version N`
 answers to hello with that version, `--language WORD` with that language, `--chatter` prints to stdout all the time,
 `--many N` declares N cases more, `--endless yes` goes on to name cases, `--sleep S` starts after so many seconds, and
 `--log FILE` writes down which cases each process was asked for, and `--starts FILE` adds a line for each process.
@@ -149,6 +149,14 @@ def is_late(case):
     return lateness.get(path, False)
 
 
+def touch(pages):
+    import mmap
+
+    with mmap.mmap(-1, 4096 * pages) as memory:
+        for page in range(pages):
+            memory[4096 * page] = 1
+
+
 def batch(cases, word):
     index, kind, iterations, *threads = word.split(":")
     case, count, threads = cases[int(index)], int(iterations), int(threads[0]) if threads else 1
@@ -207,6 +215,8 @@ def batch(cases, word):
         iterations_of[index, kind] += count
         reply["gc.count"] = iterations_of[index, kind] // every - before // every if kind == "c" else 0
         reply["gc.time"] = reply["gc.count"] * length
+    if "touches" in case and kind == "c":
+        touch(case["touches"] * count)
     reply["zoo.visits"] = (case.get("visits", 0) if kind == "c" else 0) * count * threads
     if threads > 1:
         each = {"iterations": count, "time.wall": wall, "time.cpu": wall}
@@ -235,7 +245,7 @@ def answer(line, options, cases, out, asked):
         hello = {"scruple": int(options["version"]), "sdk": "fake 1", "language": options["language"], "counters": counters}
         return [{**hello, "features": ["threads"]}]
     if words[0] == "cases":
-        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "spreads", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared", "resumes")
+        own = ("cost", "tare", "bytes", "visits", "does", "step", "tare_bytes", "making", "late_input", "cold_iteration", "stall", "jumps", "spreads", "once", "drawn", "marked", "cold", "cold_calls", "late", "segment", "shares", "stops", "pause", "refill", "moved", "outside", "shared", "resumes", "touches")
         said = [
             {"case": {"id": i, **{key: value for key, value in case.items() if key not in own}}}
             for i, case in enumerate(cases)

@@ -115,6 +115,8 @@ pub(crate) struct Weighed {
     /// In how many processes the case was warmed up, and in how many of these it was not warm when that had to end.
     pub(super) warmed: u32,
     pub(super) not_warm: u32,
+    /// The page faults of its program in the blocks so far in which these are counted, and the iterations in these.
+    pub(super) faults: (u64, u64),
     /// Why the case is no longer weighed.
     pub(super) ended: Option<CaseEnd>,
     /// The index of the same case in the first program that has it. Blocks of both have the same order.
@@ -174,6 +176,7 @@ impl Weighed {
             batch_time: Duration::ZERO,
             warmed: 0,
             not_warm: 0,
+            faults: (0, 0),
             ended: None,
             kin: position / 2,
         }

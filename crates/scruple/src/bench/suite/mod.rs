@@ -17,6 +17,7 @@ mod instructions;
 mod introduce;
 mod loaded_code;
 mod neighbours;
+mod new_memory;
 mod outside_work;
 mod own_time;
 mod prepare;

@@ -12,8 +12,8 @@ use super::progress_screen::ProgressScreen;
 use super::record::SuiteRecord;
 use super::same_iterations::KnownIterations;
 use super::{
-    differing_processes, earlier_nets, few_readings, growing_costs, rare_costs, readings, warm_up,
-    wide_intervals,
+    differing_processes, earlier_nets, few_readings, growing_costs, new_memory, rare_costs, readings,
+    warm_up, wide_intervals,
 };
 use crate::fault::{Fault, Stop};
 use scruple_core::judge;
@@ -156,6 +156,7 @@ impl TimingPass<'_> {
         few_readings::add_remark(self.cases, self.record);
         rare_costs::add_remark(self.cases, self.record);
         growing_costs::add_remark(self.cases, self.record);
+        new_memory::add_remark(self.programs, self.cases, self.record);
         if self.effort.answer_within.is_some() && self.programs.sides.len() == 1 {
             wide_intervals::add_remark(self.cases, self.record);
         }
@@ -328,6 +329,7 @@ impl TimingPass<'_> {
         // Threads may also wait for each other, so that what the scheduler says of several is not used.
         let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.threads() } else { None };
+        let faults = new_memory::remedy(self.programs, weighed).and_then(|_| program.page_faults());
         let mut replies = match run_threaded_block(self.programs, weighed, program, batches) {
             Ok(replies) => replies,
             Err(error) => {
@@ -335,6 +337,10 @@ impl TimingPass<'_> {
                 return Ok(None);
             }
         };
+        if let Some((before, after)) = faults.and_then(|before| Some((before, program.page_faults()?))) {
+            weighed.faults.0 += after.saturating_sub(before);
+            weighed.faults.1 += case.iterations * u64::from(case.threads.max(1));
+        }
         let by_scheduler =
             before.and_then(|before| Some(readings::waited_of_one(&replies, &before, &program.threads()?)));
         // A program with a witness of its own needs no other.

@@ -151,6 +151,18 @@ fn a_body_of_java_that_was_not_called_often_enough_is_named() {
 }
 
 #[test]
+fn a_body_that_takes_new_memory_from_the_kernel_is_named() {
+    let of = |language: &str, pages: u32| {
+        let case = format!(r#"{{"name":"list","cost":100000,"touches":{pages}}}"#);
+        let options = ["--no-store", "--time-only", "--processes", "1", "--blocks", "6", "--budget", "60s"];
+        bench_freely(&Place::new(), &options, &["--language", language, &case]).unwrapped()
+    };
+    let remark = "‘list’ was timed while the runtime took new memory from the kernel (";
+    assert!(of("java", 60).contains(remark) && of("haskell", 60).contains(remark));
+    assert!(!of("java", 0).contains(remark) && !of("c", 60).contains(remark));
+}
+
+#[test]
 fn a_case_that_fails_only_while_it_is_counted_is_named_with_the_reason() {
     let shuns = r#"{"name":"shuns","cost":5,"bytes":16,"does":"shun","pause":[100000,1000]}"#;
     let answer = bench(&Place::new(), &["--no-store"], &[GOOD, shuns]);
