@@ -1567,18 +1567,18 @@ static void scruple_put_ledger(const struct scruple_ledger *l)
 
 static const char scruple_queue_readings[] =
     ",\"readings\":["
-#define SCRUPLE_READING(key, unit, better) \
-    "{\"key\":\"queue." key "\",\"unit\":\"" unit "\",\"quality\":\"exact\",\"per\":\"batch\",\"better\":\"" better "\"}"
-    SCRUPLE_READING("put", "count", "neither") "," SCRUPLE_READING("got", "count", "neither") ","
-    SCRUPLE_READING("lost", "count", "less") "," SCRUPLE_READING("duplicated", "count", "less") ","
-    SCRUPLE_READING("invented", "count", "less") "," SCRUPLE_READING("order_broken", "count", "less") ","
-    SCRUPLE_READING("balance.producers", "ratio", "more") "," SCRUPLE_READING("balance.consumers", "ratio", "more") ","
-    SCRUPLE_READING("parallelism", "ratio", "more") "," SCRUPLE_READING("late.share", "ratio", "less") ","
-    SCRUPLE_READING("late.mean", "count", "less") "," SCRUPLE_READING("late.p99", "count", "less") ","
-    SCRUPLE_READING("late.max", "count", "less") "," SCRUPLE_READING("age.mean", "count", "less") ","
-    SCRUPLE_READING("age.p99", "count", "less") "," SCRUPLE_READING("age.max", "count", "less") ","
-    SCRUPLE_READING("sojourn.p50", "ns", "less") "," SCRUPLE_READING("sojourn.p99", "ns", "less") ","
-    SCRUPLE_READING("sojourn.max", "ns", "less") "]";
+#define SCRUPLE_READING(key, unit) \
+    "{\"key\":\"queue." key "\",\"unit\":\"" unit "\",\"quality\":\"exact\",\"per\":\"batch\"}"
+    SCRUPLE_READING("put", "count") "," SCRUPLE_READING("got", "count") ","
+    SCRUPLE_READING("lost", "count") "," SCRUPLE_READING("duplicated", "count") ","
+    SCRUPLE_READING("invented", "count") "," SCRUPLE_READING("order_broken", "count") ","
+    SCRUPLE_READING("balance.producers", "ratio") "," SCRUPLE_READING("balance.consumers", "ratio") ","
+    SCRUPLE_READING("parallelism", "ratio") "," SCRUPLE_READING("late.share", "ratio") ","
+    SCRUPLE_READING("late.mean", "count") "," SCRUPLE_READING("late.p99", "count") ","
+    SCRUPLE_READING("late.max", "count") "," SCRUPLE_READING("age.mean", "count") ","
+    SCRUPLE_READING("age.p99", "count") "," SCRUPLE_READING("age.max", "count") ","
+    SCRUPLE_READING("sojourn.p50", "ns") "," SCRUPLE_READING("sojourn.p99", "ns") ","
+    SCRUPLE_READING("sojourn.max", "ns") "]";
 
 /* ---- Running batches ---- */
 

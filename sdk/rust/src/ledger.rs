@@ -118,27 +118,27 @@ impl Passed {
     }
 }
 
-/// Keys, units and better directions of all readings of concurrency cases.
-const READINGS: [(&str, &str, &str); 19] = [
-    ("put", "count", "neither"),
-    ("got", "count", "neither"),
-    ("lost", "count", "less"),
-    ("duplicated", "count", "less"),
-    ("invented", "count", "less"),
-    ("order_broken", "count", "less"),
-    ("balance.producers", "ratio", "more"),
-    ("balance.consumers", "ratio", "more"),
-    ("parallelism", "ratio", "more"),
-    ("late.share", "ratio", "less"),
-    ("late.mean", "count", "less"),
-    ("late.p99", "count", "less"),
-    ("late.max", "count", "less"),
-    ("age.mean", "count", "less"),
-    ("age.p99", "count", "less"),
-    ("age.max", "count", "less"),
-    ("sojourn.p50", "ns", "less"),
-    ("sojourn.p99", "ns", "less"),
-    ("sojourn.max", "ns", "less"),
+/// Keys and units of all readings of concurrency cases.
+const READINGS: [(&str, &str); 19] = [
+    ("put", "count"),
+    ("got", "count"),
+    ("lost", "count"),
+    ("duplicated", "count"),
+    ("invented", "count"),
+    ("order_broken", "count"),
+    ("balance.producers", "ratio"),
+    ("balance.consumers", "ratio"),
+    ("parallelism", "ratio"),
+    ("late.share", "ratio"),
+    ("late.mean", "count"),
+    ("late.p99", "count"),
+    ("late.max", "count"),
+    ("age.mean", "count"),
+    ("age.p99", "count"),
+    ("age.max", "count"),
+    ("sojourn.p50", "ns"),
+    ("sojourn.p99", "ns"),
+    ("sojourn.max", "ns"),
 ];
 
 impl Passing {
@@ -150,9 +150,9 @@ impl Passing {
         if let Some(capacity) = self.capacity {
             shape = shape.integer("capacity", capacity as u64);
         }
-        let reading = |(key, unit, better): &(&str, &str, &str)| {
+        let reading = |(key, unit): &(&str, &str)| {
             let reading = Object::default().text("key", &format!("queue.{key}")).text("unit", unit);
-            reading.text("quality", "exact").text("per", "batch").text("better", better).done()
+            reading.text("quality", "exact").text("per", "batch").done()
         };
         case.object("concurrency", shape).list("readings", READINGS.iter().map(reading))
     }

@@ -26,6 +26,9 @@ pub struct Metric {
     pub is_rare: bool,
 }
 
+/// The metrics of queues of which more is better, although their unit is no rate.
+const MORE_IS_BETTER: [&str; 2] = ["queue.balance", "queue.parallelism"];
+
 impl Metric {
     pub(super) const fn built_in(
         key: &'static str,
@@ -63,9 +66,11 @@ impl Metric {
         self
     }
 
-    /// Declares a metric of a bench program or a runtime; lower is better unless its unit is a rate.
+    /// Declares a metric of a bench program or a runtime; lower is better unless its unit is a rate, or its key is one of
+    /// those of queues of which more is better.
     pub fn custom(key: &str, unit: Unit, quality: Quality, pass: Pass) -> Metric {
-        let better = if unit.is_rate() { Better::Higher } else { Better::Lower };
+        let more = unit.is_rate() || MORE_IS_BETTER.iter().any(|family| key_matches(key, family));
+        let better = if more { Better::Higher } else { Better::Lower };
         Metric {
             key: key.to_owned().into(),
             unit,

@@ -25,3 +25,19 @@ fn a_typing_mistake_finds_its_neighbour() {
     assert!(suggestion("time.cpuu", &[]).contains("‘time.cpu’"));
     assert!(suggestion("maloc.bytes", &[]).contains("‘malloc.bytes’"));
 }
+
+#[test]
+fn of_a_metric_of_a_program_less_is_better_unless_it_is_a_rate_or_the_balance_of_a_queue() {
+    let better = |key: &str, unit: &str| {
+        Metric::custom(key, Unit::from(unit.to_owned()), Quality::Noisy, Pass::Counting).better
+    };
+    assert_eq!(
+        (better("cache.misses", "count"), better("cache.reads", "reads/s")),
+        (Better::Lower, Better::Higher)
+    );
+    assert_eq!(better("queue.balance.producers", "ratio"), Better::Higher);
+    assert_eq!(
+        (better("queue.parallelism", "ratio"), better("queue.lost", "count")),
+        (Better::Higher, Better::Lower)
+    );
+}

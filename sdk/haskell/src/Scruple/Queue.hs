@@ -61,7 +61,7 @@ queue name t new = leaf callStack name (Just shape) work $ \c -> c
 readings :: [Counter]
 readings =
   [ metric ("queue." ++ k) "count" "exact" | k <- ["put", "got", "lost", "duplicated", "invented", "order_broken"] ]
-    ++ [ (metric ("queue." ++ k) "ratio" q) { counterBetter = Just "more" }
+    ++ [ metric ("queue." ++ k) "ratio" q
        | (k, q) <- [("balance.producers", "exact"), ("balance.consumers", "exact"), ("parallelism", "near")] ]
     ++ [metric ("queue." ++ a ++ b) "count" "exact" | a <- ["late.", "age."], b <- ["mean", "p99", "max"]]
     ++ [metric "queue.late.share" "ratio" "exact"]

@@ -167,11 +167,10 @@ onceWeighed name Body { bodyMake = make, bodyFree = free, bodyOne = one } judge 
     ++ [ (counterKey c, JInt (fromIntegral (f weight)))
        | (c, f) <- zip liveReadings [weightLiveBytes, weightMaxBytes, weightMaxOSBytes] ])
 
--- The readings for the columns Live, Max and MaxOS.
+-- The readings for the columns Live, Max and MaxOS: what is alive after the run, and the rise of the most that was
+-- alive and that was mapped.
 liveReadings :: [Counter]
-liveReadings = [ (metric key "bytes" "near") { counterTitle = Just title } | (key, title) <-
-  [ ("ghc.live", "live after the run"), ("ghc.live.max", "rise of the most that was live")
-  , ("ghc.mapped.max", "rise of the most that was mapped") ] ]
+liveReadings = [ metric key "bytes" "near" | key <- ["ghc.live", "ghc.live.max", "ghc.mapped.max"] ]
 
 -- | Formats an integer with its digits in groups of three.
 commas :: (Num a, Integral a, Show a) => a -> String

@@ -191,7 +191,7 @@ missed a b = sum [fromIntegral (y !! 7 - x !! 7) | Just x <- [heap a], Just y <-
 -- | A counter or another reading that is announced.
 data Counter = Counter
   { counterKey, counterUnit, counterQuality :: String
-  , counterPer, counterBetter, counterTitle :: Maybe String }
+  , counterPer :: Maybe String }
 
 counters :: IO [Counter]
 counters = do
@@ -204,16 +204,16 @@ counters = do
             then [exact "malloc.count" "count", exact "malloc.bytes" "bytes", exact "malloc.frees" "count"
                  , exact "malloc.freed_bytes" "bytes", metric "malloc.peak" "bytes" "exact"]
             else [])
-  where exact key unit = Counter key unit "exact" Nothing Nothing Nothing
+  where exact key unit = Counter key unit "exact" Nothing
 
 -- | A reading that is per batch, not to be divided by its iterations.
 metric :: String -> String -> String -> Counter
-metric key unit quality = Counter key unit quality (Just "batch") Nothing Nothing
+metric key unit quality = Counter key unit quality (Just "batch")
 
 counterJSON :: Counter -> JSON
-counterJSON (Counter key unit quality per better title) = JObj $
+counterJSON (Counter key unit quality per) = JObj $
   [("key", JStr key), ("unit", JStr unit), ("quality", JStr quality)]
-    ++ [(key', JStr v) | (key', Just v) <- [("per", per), ("better", better), ("title", title)]]
+    ++ [("per", JStr v) | Just v <- [per]]
 
 
 clocksJSON :: IO JSON
