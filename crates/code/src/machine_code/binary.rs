@@ -207,10 +207,18 @@ impl Binaries {
     }
 
     /// The similarity of the executed code of two functions, from 0 to 1: the Dice coefficient over multisets of
-    /// instructions.
+    /// instructions. Of functions of scripts it is only known whether their code is equal; of those that have one name it
+    /// may be half the same.
     pub fn likeness(&self, a: (&Side, usize), b: (&Side, usize)) -> f64 {
         if let (Some(one), Some(other)) = (&a.0.digests, &b.0.digests) {
-            return f64::from(u8::from(one[a.1] == other[b.1] && one[a.1] != UNKNOWN));
+            let [name, name_of_other] = [a, b].map(|(side, function)| &side.tree.functions[function].name);
+            // Each file has a `(top level)` or a `<module>`.
+            let has_own_name = !name.starts_with(['(', '<']);
+            return match one[a.1] == other[b.1] && one[a.1] != UNKNOWN {
+                true => 1.0,
+                false if name == name_of_other && has_own_name => 0.5,
+                false => 0.0,
+            };
         }
         let code = |(side, function): (&Side, usize)| {
             let mut counts: HashMap<u32, u32> = HashMap::new();

@@ -108,6 +108,27 @@ fn recursive_functions_of_javascript_are_explained() {
     check(Language::JavaScript, "node", "recursion.js", 0.5..=f64::INFINITY);
 }
 
+#[test]
+fn a_changed_function_that_moved_to_another_module_is_the_origin() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let escape = |loops: u32| format!("def escape(s):\n    for i in range({loops}): pass\n    return s\n");
+    let unit = "def unit(s): return s\n";
+    write(
+        "app.py",
+        "from util import escape, unit\ndef use(s): return unit(escape(s))\nfor i in range(50): use('a')\n",
+    );
+    let count = || Some(run(folder.path(), Language::Python, ["python3", "app.py"])?.side);
+    write("util.py", &format!("{unit}{}", escape(3)));
+    let Some(old) = count() else { return };
+    write("util.py", &format!("from moved import escape\n{unit}"));
+    write("moved.py", &escape(90));
+    let new = count().unwrap();
+    let found = explained(&old, &new);
+    let first = found.rows.first().map(|row| (row.name.as_str(), row.same_code, row.calls));
+    assert_eq!(first, Some(("escape", Some(false), (50, 50))), "{:?}", found.rows);
+}
+
 /// The calls of the function `leaf` by each caller.
 fn callers_of_leaf(language: Language, words: [&str; 2], text: &str) -> Option<Vec<(String, u64)>> {
     let folder = tempfile::tempdir().unwrap();
