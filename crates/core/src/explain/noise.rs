@@ -1,7 +1,9 @@
 //! Explains programs that do not repeat, whose variation from launch to launch must not appear as a difference.
 
-use super::Explanation;
+use super::{DifferencePart, Explanation};
+use scruple_stats::sorting;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// A difference must exceed the largest deviation among launches of one program by this factor: chance sometimes
 /// exceeds the largest deviation of a few launches, and there are many rows.
@@ -14,7 +16,8 @@ pub const CANCELLED: f64 = 1000.0;
 /// The mean of the explanations of pairs of launches, with the spread of the totals and of each row; `None` without
 /// pairs. The spread is [`FACTOR`] times the largest of the deviations of pairs from their mean and of the differences
 /// `within` one program. A total is known to vary at least by `of_totals`; with a single pair nothing else is known, so
-/// that each row may vary by [`CANCELLED`] times as much. A row has the functions of the first pair's trees, or none if
+/// that each row may vary by [`CANCELLED`] times as much. The parts of a row are means as well, so that they add up to it.
+/// A row has the numbers of calls of the first pair that has it, and the functions of the first pair's trees, or none if
 /// that pair lacks the row.
 pub fn mean_with_spread(
     pairs: Vec<Explanation>,
@@ -47,12 +50,17 @@ pub fn mean_with_spread(
             if at > 0 {
                 row.functions = Default::default();
             }
-            rows.entry(id(&row)).or_insert(row);
+            match rows.entry(id(&row)) {
+                Entry::Vacant(free) => drop(free.insert(row)),
+                Entry::Occupied(known) => add_parts(&mut known.into_mut().parts, row.parts),
+            }
         }
     }
     let with_spread = |(id, mut row): (PartId, super::FunctionDifference)| {
         let seen = deltas.remove(&id).unwrap_or_default();
         row.delta = seen.iter().sum::<f64>() / runs;
+        row.parts.iter_mut().for_each(|part| part.delta /= runs);
+        sorting::by(&mut row.parts, |a, b| b.delta.abs().total_cmp(&a.delta.abs()));
         // A pair that lacks the row has a difference of zero.
         let absent = (seen.len() as f64) < runs;
         let deviations = seen.iter().copied().chain(absent.then_some(0.0)).map(|one| (one - row.delta).abs());
@@ -70,4 +78,15 @@ pub fn mean_with_spread(
     };
     explanation.rank();
     Some(explanation)
+}
+
+/// Adds the parts of a row in one pair of launches to those in earlier pairs.
+fn add_parts(parts: &mut Vec<DifferencePart>, more: Vec<DifferencePart>) {
+    for part in more {
+        let is_it = |known: &&mut DifferencePart| (&known.site, &known.callee) == (&part.site, &part.callee);
+        match parts.iter_mut().find(is_it) {
+            Some(known) => known.delta += part.delta,
+            None => parts.push(part),
+        }
+    }
 }

@@ -397,6 +397,10 @@ fn a_row_that_some_pairs_of_runs_lack_is_zero_in_them() {
     let found = mean_with_spread(pairs, &within, 0.0).expect("an explanation");
     let sum: f64 = found.rows.iter().map(|row| row.delta).sum();
     assert!((sum - found.delta()).abs() < 1e-6 && (sum - 160.0).abs() < 1e-6, "{found:#?}");
+    for row in &found.rows {
+        let parts: f64 = row.parts.iter().map(|part| part.delta).sum();
+        assert!((parts - row.delta).abs() < 1e-6, "{row:#?}");
+    }
     let of = |name: &str| found.rows.iter().find(|row| row.name == name).expect("a row");
     // The pair without the difference is 60 away from the mean, the others 30.
     assert!((of("hash").delta - 60.0).abs() < 1e-6 && (of("hash").spread - 180.0).abs() < 1e-6, "{found:#?}");
