@@ -31,11 +31,13 @@ impl Binaries {
     }
 
     /// Whether the file of a function of the other program has a function with the name of this one and the code that was
-    /// executed of it.
+    /// executed of it. Both functions must have one name.
     fn is_in_file_of(&self, of: (&Side, usize), other: (&Side, usize)) -> bool {
         let places = &of.0.executed[of.1];
+        let has_name = of.0.tree.functions[of.1].name == other.0.tree.functions[other.1].name;
         let file = other.0.functions[other.1].object.as_deref().and_then(|path| self.file(path, other.0));
-        let Some(file) = file.filter(|_| other.0.code.is_none() && !places.is_empty()) else { return false };
+        let is_read = has_name && other.0.code.is_none() && !places.is_empty();
+        let Some(file) = file.filter(|_| is_read) else { return false };
         let is_same = |begin: u64, place: u64| {
             let code = self.instruction(of.0, of.1, place, false);
             code.is_some() && code == file.instruction(begin, begin + place, false)
