@@ -124,7 +124,10 @@ impl<'a> Pairing<'a> {
             });
             let same = |(_, key): (usize, &explain::Key)| match key.first.is_empty() || key.second.is_empty()
             {
-                true => (of_haskell || is_stripped(key)).then_some(false),
+                true if of_haskell || is_stripped(key) => {
+                    Some((code.same)(&key.first, &key.second) == Some(true))
+                }
+                true => None,
                 false => (code.same)(&key.first, &key.second),
             };
             let compared: Vec<bool> = of_program.filter_map(same).collect();

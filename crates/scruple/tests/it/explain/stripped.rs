@@ -1,7 +1,7 @@
 //! `scruple explain` on programs without symbols: functions are those of the unwinding table, found in the other
 //! version by code, callers and order.
 
-use crate::explain::{adds_up, explain, first, pair, source};
+use crate::explain::{adds_up, build, explain, first, pair, source};
 use crate::programs::has_valgrind;
 use crate::support::{Answer, Place, at};
 use std::process::Command;
@@ -143,6 +143,21 @@ fn equal_programs_without_symbols_have_no_rows_wherever_their_functions_are() {
     let answer = explain(&place, &["./old", "./new"]);
     let rows = at(&answer.json(), "/explain/counts/0/rows").as_array().expect("rows").len();
     assert_eq!(rows, 0, "{}", answer.exchange());
+}
+
+#[test]
+fn a_function_that_one_program_executes_in_one_launch_only_is_not_changed() {
+    if !has_valgrind() {
+        return;
+    }
+    let place = Place::new();
+    let text = "__attribute__((noinline)) unsigned extra(unsigned x) {\n  \
+                for (int i = 0; i < 9000; i++) x = x * 31 + i;\n  return x;\n}\n\
+                int main(int count, char **words) { return words && count > 1 && extra(count) == 7; }\n";
+    build(&place, "one", text);
+    strip(&place, &["one"]);
+    let page = explain(&place, &["./one more", "./one"]).json();
+    assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
 }
 
 #[test]
