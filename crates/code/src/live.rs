@@ -7,7 +7,7 @@ use super::profile::{End, LiveBlocks, Profile, ProfileContext, ProfileFunction, 
 use crate::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteCounting, SiteFrame, SiteIndex,
 };
-use scruple_core::explain::{self, is_allocator};
+use scruple_core::explain::{self, is_allocator, restore_names_of_packages};
 use std::collections::HashMap;
 
 impl Profiles {
@@ -61,6 +61,7 @@ impl Side {
             }
         }
         self.processes = processes;
+        restore_names_of_packages(&mut self.tree.functions);
     }
 
     /// The context that called the allocator of this context, whatever passed the request on.
@@ -270,5 +271,37 @@ impl<'a> SiteBuilder<'a> {
             None => self.symbols.locate(object.as_deref(), function.offset).name().to_owned(),
         };
         SiteFrame { name, object, file: None, line: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_of_a_package_that_only_the_launch_for_live_blocks_executed_keeps_its_name() {
+        let named = |name: &&str| ProfileFunction {
+            name: Some((*name).to_owned()),
+            object: Some("/app".to_owned()),
+            ..ProfileFunction::default()
+        };
+        let launch = |names: &[&str]| {
+            let mut contexts = vec![ProfileContext::default()];
+            contexts.extend((0..names.len()).map(|at| ProfileContext {
+                parent: Some(at),
+                function: Some(at),
+                ..ProfileContext::default()
+            }));
+            let functions = names.iter().map(named).collect();
+            let live =
+                LiveBlocks { contexts: [(names.len(), Default::default())].into(), ..LiveBlocks::default() };
+            let words = vec!["/app".to_owned()];
+            let process = Profile { words, functions, contexts, live: Some(live), ..Profile::default() };
+            Profiles { processes: vec![process], ..Profiles::default() }
+        };
+        let mut side = Side::of(&launch(&["runtime.main", "main.main", "malloc"]));
+        side.add_live(&launch(&["runtime.main", "main.main", "main.cold", "malloc"]));
+        let last = side.tree.functions.last().map(|one| one.name.as_str());
+        assert_eq!(last, Some("main.cold"));
     }
 }
