@@ -64,7 +64,7 @@ impl Side {
         restore_names_of_packages(&mut self.tree.functions);
     }
 
-    /// The context that called the allocator of this context, whatever passed the request on.
+    /// The context that called the allocator of this context, without functions that only passed the request on.
     fn site(&self, context: usize) -> usize {
         let above = |context: usize| self.tree.contexts[context].parent.filter(|above| *above > 0);
         let name = |context: usize| &self.tree.functions[self.tree.contexts[context].function].shown;
@@ -85,8 +85,8 @@ struct ContextFinder {
 }
 
 impl ContextFinder {
-    /// The context of a function that is called in the context `parent`; of a function that is on its path already, the
-    /// context there, as the tool counts recursion. `None` is an interruption by a signal.
+    /// Returns the context of a function that the context `parent` calls. A function that is on the path already has
+    /// its context there, because the tool counts recursion in this way. `None` stands for an interruption by a signal.
     fn find(
         &mut self,
         side: &mut Side,
@@ -164,14 +164,14 @@ impl<'a> SiteBuilder<'a> {
         }
         if self.live.reused > 0 {
             self.sites.unseen.push(format!(
-                "the frees of {} blocks: a function freed them that is not known to be an allocator’s; they count as live \
-                 until their memory was given out again",
+                "the frees of {} blocks: the function that freed them is not known as an allocator’s; they \
+                    count as live until their memory was allocated again",
                 self.live.reused
             ));
         }
         if self.live.unseen > 0 {
             self.sites.unseen.push(format!(
-                "the blocks of {} calls of an allocator of which no return was seen",
+                "the blocks of {} calls of an allocator that were not seen to return",
                 self.live.unseen
             ));
         }

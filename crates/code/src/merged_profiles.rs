@@ -288,7 +288,7 @@ impl Side {
             let calls = match index {
                 // A forked process is no further call of the program: it continues where its parent was.
                 0 => u64::from(!profile.is_forked),
-                // All threads count as one call: their number varies, and means of them say nothing.
+                // All threads count as one call, because their number varies and means over them say nothing.
                 _ if self.tree.functions[function].name == THREADS_OF_GO => {
                     u64::from(!std::mem::replace(&mut has_threads, true))
                 }
@@ -307,7 +307,7 @@ impl Side {
         }
     }
 
-    /// Adds who called whom. The contexts of the process begin at `begin`.
+    /// Adds the calls between contexts. The contexts of the process begin at `begin`.
     fn add_calls(&mut self, profile: &Profile, begin: usize, places: &[usize]) {
         let edge = |edge: &Calls| explain::Edge {
             caller: places[edge.caller],
@@ -388,7 +388,7 @@ fn own_file(profile: &Profile) -> Option<&str> {
         let name = word.map(|word| base(word));
         profile.functions.iter().find(|one| one.object.as_deref().map(base) == name)
     };
-    // A stripped program may have been started by another name, which is a link.
+    // A stripped program may have been started through a link with another name.
     let by_link = || {
         let path = word.and_then(|word| std::fs::canonicalize(word).ok())?;
         profile.functions.iter().find(|one| one.object.as_deref().map(Path::new) == Some(&path))
@@ -396,7 +396,7 @@ fn own_file(profile: &Profile) -> Option<&str> {
     by_start.or_else(by_word).or_else(by_link).and_then(|function| function.object.as_deref())
 }
 
-/// The functions with which threads of Go begin. Any of them may run any goroutine, and chance decides which does.
+/// The functions with which threads of Go begin. Chance decides which of them runs a goroutine.
 const GO_THREADS: [&str; 3] = ["_rt0_amd64_linux", "_rt0_arm64_linux", "runtime.clone.abi0"];
 
 /// The name under which they are one.

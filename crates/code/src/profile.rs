@@ -15,7 +15,7 @@ pub struct Profiles {
     pub dumps: Vec<Profile>,
     /// The ids of processes that were killed, whose counts are lost.
     pub lost: Vec<i32>,
-    /// Those of them that executed a program in which the tool did not start.
+    /// The ids of killed processes that had executed a program in which the tool did not start.
     pub unstarted: Vec<i32>,
     /// The number of processes that outlived the program. They were ended, and are counted until then.
     pub left_behind: u32,
@@ -24,15 +24,15 @@ pub struct Profiles {
 /// Something that a process did and that another program may notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenEffect {
-    /// A moment before it did it and one after, in microseconds since 1970. Programs that work at the same time may have
-    /// acted in either order if these moments overlap.
+    /// A moment before the action and one after it, in microseconds since 1970. Programs that work at the same time may
+    /// have acted in either order if these moments overlap.
     pub between: [u64; 2],
     /// What it did, in words.
     pub what: String,
 }
 
 impl SeenEffect {
-    /// Whether this was before another one; `None` if that is unknown.
+    /// Whether this action was before another one; `None` if that is unknown.
     pub fn is_before(&self, other: &SeenEffect) -> Option<bool> {
         let [before, after] = self.between;
         let [before_other, after_other] = other.between;

@@ -1,6 +1,6 @@
-//! Names of functions beside those that Valgrind gives: of functions with several, because the source gives one an alias
-//! or the linker folds functions whose code is the same; and of functions whose symbols have no size, which Valgrind
-//! ignores, such as the compiler's own `_init` and `frame_dummy`.
+//! Names of functions that Valgrind does not give. A function has several names if the source gives it an alias, or if
+//! the linker folds functions with the same code. Valgrind also ignores functions whose symbols have no size, such as
+//! the compiler's own `_init` and `frame_dummy`.
 
 use super::code_hashes::content;
 use super::demangle::demangle;

@@ -21,8 +21,8 @@ use std::rc::Rc;
 pub struct Binaries {
     digests: RefCell<HashMap<String, Option<(u64, bool)>>>,
     files: RefCell<HashMap<String, Option<Rc<Binary>>>>,
-    /// What distinguishes the hashes of two instructions that refer to one function, which has another name in the
-    /// second program.
+    /// For each function that has another name in the second program: the exclusive or of the hashes of both names. The
+    /// hashes of two instructions that refer to it differ by this value.
     pub(super) renamed: RefCell<HashSet<u32>>,
 }
 
@@ -131,7 +131,7 @@ impl Binaries {
         if files.0.0 == files.1.0 {
             return Some(true);
         }
-        // If only one has symbols, the names of what they call are left out of the code.
+        // If only one of them has symbols, the names of called functions are left out of the code.
         let is_bare = one.name.is_some() != other.name.is_some();
         if is_bare && (a.0.code.is_some() || b.0.code.is_some()) {
             return None;

@@ -1,5 +1,5 @@
-//! Whether functions are the same where several have one name, as static functions of several files do, or where the
-//! linker folds functions whose code is the same into one.
+//! Compares functions that cannot be paired by name alone: several static functions may have one name, and the linker
+//! may fold several functions with the same code into one.
 
 use super::binary::{Binaries, Binary, hash_of_name};
 use crate::merged_profiles::Side;
@@ -7,8 +7,8 @@ use scruple_stats::sorting;
 use std::collections::BTreeSet;
 
 impl Binaries {
-    /// Whether functions of one name are the same, in whatever order they are in their files: each has the code of one in
-    /// the other program, which may not have executed that.
+    /// Whether the functions of one name are the same in both programs, in whatever order they are in their files. Each
+    /// must have the same code as one in the other program, even if that program did not execute it.
     pub(crate) fn same_in_some_order(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
         let (mut alone, mut left, mut is_known) = (Vec::new(), b.1.to_vec(), true);
         for one in a.1 {
@@ -20,7 +20,7 @@ impl Binaries {
                 None => alone.push(*one),
             }
         }
-        // Of a kept program, what it did not execute is not known.
+        // Code that a kept program did not execute is not known.
         if (a.0.code.is_some() || b.0.code.is_some()) && alone.is_empty() != left.is_empty() {
             return None;
         }
@@ -30,8 +30,8 @@ impl Binaries {
         (is_changed || is_known).then_some(!is_changed)
     }
 
-    /// Whether the file of a function of the other program has a function with the name of this one and the code that was
-    /// executed of it. Both functions must have one name.
+    /// Whether the file of `other` has a function with the name of `of` and with the code of it that was executed. Both
+    /// functions must have one name.
     fn is_in_file_of(&self, of: (&Side, usize), other: (&Side, usize)) -> bool {
         let places = &of.0.executed[of.1];
         let has_name = of.0.tree.functions[of.1].name == other.0.tree.functions[other.1].name;
@@ -46,9 +46,8 @@ impl Binaries {
         begins.into_iter().flatten().any(|begin| places.keys().all(|place| is_same(*begin, *place)))
     }
 
-    /// Whether functions are the same, of which the linker may have folded several into one on one side: each function
-    /// has a counterpart that has its name, and all counterparts have the same code. If one has none, they are not the
-    /// same.
+    /// Whether functions are the same if the linker may have folded several of them into one on one side. Each function
+    /// must have a counterpart with its name, and all counterparts must have the same code.
     pub(crate) fn same_if_folded(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) -> Option<bool> {
         let names = |side: &Side, functions: &[usize]| -> Vec<BTreeSet<String>> {
             functions.iter().map(|one| sorting::set(side.tree.functions[*one].names().cloned())).collect()
@@ -72,8 +71,8 @@ impl Binaries {
         if has_counterpart.iter().flatten().all(|has| *has) { all } else { Some(false) }
     }
 
-    /// Whether an instruction of both sides refers to one function: some name of the function to which it refers on one
-    /// side is a name of that on the other, or a later name of it.
+    /// Whether an instruction refers to the same function on both sides: the functions to which it refers share a name,
+    /// or one of their names was noted as a later name of the other.
     pub(crate) fn share_a_name(&self, a: (&Side, usize), b: (&Side, usize), place: u64) -> bool {
         let [one, other] = [a, b].map(|(side, function)| self.operations(side, function, place));
         let renamed = self.renamed.borrow();

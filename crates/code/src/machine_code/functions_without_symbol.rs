@@ -1,5 +1,5 @@
 //! Finds functions without a symbol in another version of their file: by their code, by the functions that refer to
-//! them, and by their place among the others. What is the same function gets the same name on both sides.
+//! them, and by their place among the others. A function that is found on both sides gets the same name on both.
 
 use super::binary::Binaries;
 use super::stripped_function::{NamesByAddress, StrippedFunction, label, label_of_second};
@@ -161,8 +161,8 @@ impl<'a> FunctionPairs<'a> {
         }
     }
 
-    /// Joins the functions to which the code of joined functions refers: at the same instructions of equal code, and in
-    /// the same order in changed code that refers to as many. Returns whether there were any.
+    /// Joins the functions to which joined functions refer: at the same instructions if the code is equal, and in the
+    /// same order if the code changed but refers to equally many functions. Returns whether there were any.
     fn by_targets(&mut self) -> bool {
         let places = |shapes: &[StrippedFunction]| {
             shapes.iter().enumerate().map(|(at, one)| (one.begin, at)).collect::<HashMap<u64, usize>>()

@@ -1,4 +1,5 @@
-//! Functions with another name in the other program: which ones may be of one function, and what refers to them.
+//! Functions that have another name in the other program: which pairs cannot be one function, and instructions that
+//! refer to renamed functions.
 
 use super::binary::{Binaries, Binary, hash_of_name};
 use super::demangle::demangle;
@@ -7,8 +8,8 @@ use scruple_core::explain::normal;
 use scruple_stats::sorting::SortedMap;
 
 impl Binaries {
-    /// Whether a function of the first program and one of the second are two functions: both are in one file, or the file
-    /// of one has a function with the name of the other.
+    /// Whether a function of the first program and one of the second are certainly two functions: both are at different
+    /// places of one file, or the file of one also has a function with the name of the other.
     pub fn are_two(&self, a: (&Side, usize), b: (&Side, usize)) -> bool {
         let [one, other] = [a, b].map(|(side, function)| side.functions[function].offset);
         let has_name_of = |file: (&Side, usize), of: (&Side, usize)| {
@@ -25,8 +26,8 @@ impl Binaries {
         }
     }
 
-    /// Notes that functions of the first program are functions of the second one under other names: what calls one of them
-    /// is the same code.
+    /// Notes that functions of the first program have other names in the second one. Instructions that call them then
+    /// count as the same code.
     pub fn note_renamed(&self, a: (&Side, &[usize]), b: (&Side, &[usize])) {
         let names = |(side, all): (&Side, &[usize])| -> Vec<u32> {
             all.iter().map(|one| hash_of_name(&side.tree.functions[*one].name)).collect()
