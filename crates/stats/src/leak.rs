@@ -64,25 +64,25 @@ pub enum GrowthDoubt {
         /// The interval of the power of the work.
         power: Interval,
     },
-    /// The live heap of a language runtime does not grow with the work, but the bytes that malloc has not got back do.
+    /// The live heap of a language runtime does not grow with the work, but the bytes of malloc that were not freed do.
     OutsideTheHeap {
         /// The bytes of malloc that are retained per unit of work.
         per_unit: f64,
     },
-    /// What malloc has not got back, or the live heap, does not grow with the work, but the largest resident size does, by
-    /// more than the most that malloc had allocated explains.
+    /// The bytes of malloc that were not freed, or the live heap, do not grow with the work. The largest resident size
+    /// does, by more than the peak of malloc explains.
     OutsideMalloc {
         /// The resident bytes per unit of work that malloc does not explain.
         per_unit: f64,
     },
-    /// What all processes together had left as they ended grows with the work, but the most that one process ever had
-    /// does not, and is less.
+    /// The bytes that all processes together had not freed at their ends grow with the work. The peak of the largest
+    /// process does not grow, and is smaller.
     InProcesses {
         /// The bytes per unit of work, of all processes.
         per_unit: f64,
     },
-    /// The largest resident size grows with the work, but the collector of the language runtime has not, as far as is
-    /// known, run often enough to free what nothing uses.
+    /// The largest resident size grows with the work, but the collector of the language runtime is not known to have
+    /// run often enough to free unused objects.
     Uncollected {
         /// The resident bytes per unit of work.
         per_unit: f64,
@@ -168,8 +168,8 @@ pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], sma
     Retained::Unknown(GrowthDoubt::Form { power: Interval { low, ..above } })
 }
 
-/// Judges a verdict about the live heap of a language runtime together with readings of the bytes that malloc has not
-/// got back at the end. Memory that native code keeps is not in the heap, so growth of these bytes contradicts "no
+/// Judges a verdict about the live heap of a language runtime together with readings of the bytes of malloc that are
+/// not freed at the end. Memory that native code keeps is not in the heap, so growth of these bytes contradicts "no
 /// growth". It does not prove a leak, because runtimes take memory from malloc as well.
 pub fn judge_outside_the_heap(heap: Retained, of_malloc: &[(f64, f64)], smallest: f64) -> Retained {
     match (heap, judge_growth(of_malloc, smallest)) {
@@ -222,8 +222,9 @@ fn steady_growth(resident: &[(f64, f64)], smallest: f64) -> Option<(f64, Interva
     })
 }
 
-/// Judges a verdict about what all processes had left as they ended, together with the most that one process had
-/// allocated. What a process leaves is free as it ends, so more processes for more work are no leak.
+/// Judges a verdict about the bytes that all processes had not freed at their ends, together with the peak of the
+/// largest process. The memory of a process is freed when it ends, so it is not a leak that more work takes more
+/// processes.
 pub fn judge_processes(found: Retained, left: &[(f64, f64)], most: &[(f64, f64)], smallest: f64) -> Retained {
     let Retained::Grows { per_unit, .. } = found else { return found };
     let last = |figure: &[(f64, f64)]| Sizes::of(figure).mean.last().copied();
@@ -240,10 +241,10 @@ pub fn judge_processes(found: Retained, left: &[(f64, f64)], most: &[(f64, f64)]
 /// it grows is there twice.
 const RESIDENT_OF_ALLOCATED: f64 = 1.5;
 
-/// Judges a verdict about the bytes that malloc has not got back, or about a live heap, together with the largest resident
-/// size and the most bytes that malloc had allocated, if they are known. Memory that a program maps itself, and stacks of
-/// threads, are not malloc's, so growth of the resident size beyond malloc's peak contradicts "no growth". It does not
-/// prove a leak, because resident memory includes mapped files, and memory that was released before the end.
+/// Judges a verdict about the bytes of malloc that were not freed, or about a live heap, together with the largest
+/// resident size and the peak of malloc, if they are known. Memory that a program maps itself, and stacks of threads,
+/// are not malloc's, so growth of the resident size beyond malloc's peak contradicts "no growth". It does not prove a
+/// leak, because resident memory includes mapped files, and memory that was released before the end.
 pub fn judge_outside_malloc(
     found: Retained,
     resident: &[(f64, f64)],
@@ -284,7 +285,7 @@ pub fn resident_growth_beyond(heap: &Retained, resident: &[(f64, f64)], smallest
     }
 }
 
-/// The fewest collections after which memory that nothing uses is used again instead of further memory.
+/// The smallest number of collections after which unused memory is used again instead of further memory.
 const ENOUGH_COLLECTIONS: f64 = 2.0;
 
 /// Judges growth of the largest resident size of a program whose language runtime collects, together with the number of

@@ -19,8 +19,8 @@ use super::summary::{OF_MEDIAN, mean, sd, variance_of_median};
 pub const FEWEST: usize = 3;
 
 /// The variance of the difference between the medians of two invocations, each over equally many processes, is this
-/// many times that of one of them. Intervals over processes are as wide as that, since they are read as what the next
-/// invocation will say.
+/// many times that of one of them. Intervals over processes are that wide, since readers take them as a prediction of
+/// the next invocation.
 const NEXT: f64 = 2.0;
 
 /// The effect from one number for each process or turn: pairwise if `paired`, else each arm as a sample of its own.
@@ -130,10 +130,10 @@ pub struct ProcessesMedian {
 /// The median of readings taken in several processes, with an interval that covers the variance between processes.
 ///
 /// The interval contains that of the exact order statistics of all readings. It also contains Student's prediction
-/// interval for the median of as many further processes, since blocks of one process do not predict the next process,
-/// and where processes clearly differ, the order statistics of their medians, or all medians of fewer than nine: of
-/// processes of two kinds, most of the next ones may be of the other kind. `None` when there are too few readings for
-/// the order statistics.
+/// interval for the median of as many further processes, since blocks of one process do not predict the next process.
+/// If processes clearly differ, it also contains the order statistics of their medians, or all medians of fewer than
+/// nine: if there are processes of two kinds, most of the next ones may be of the other kind. `None` when there are too
+/// few readings for the order statistics.
 pub fn median_of_groups(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedian> {
     widened(groups, level, |value| value, |value| value)
 }
@@ -141,7 +141,7 @@ pub fn median_of_groups(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedi
 /// The median of amounts taken in several processes, as [`median_of_groups`] computes it. Where the median of each
 /// process is positive, logarithms are used, so that the interval never reaches below zero, however few the processes
 /// are and however much they differ. A reading that is not positive then counts as the smallest positive one of its
-/// process: of a median, only the order of the others matters.
+/// process, which does not change the median.
 pub fn median_of_amounts(groups: &[Vec<f64>], level: f64) -> Option<ProcessesMedian> {
     match groups.iter().map(|group| positive(group)).collect::<Option<Vec<_>>>() {
         Some(groups) => widened(&groups, level, f64::ln, f64::exp),

@@ -10,9 +10,9 @@ use super::variogram::variogram;
 /// Each part has at least this many values.
 pub(super) const SHORTEST: usize = 8;
 
-/// A border between two parts must gain this log likelihood, besides ln n for the choice among n places, to be as likely
-/// as none. In noise of one size (normal, skewed, with outliers, with two humps, correlated) the parts that are found then
-/// make false changes no more frequent. Found by simulating series of 20 to 1000 values.
+/// A border between two parts must gain this log likelihood, besides ln n for the choice among n places, to be as
+/// likely as none. In noise of one size (normal, skewed, with outliers, with two humps, correlated), the parts that are
+/// found with this threshold do not make false changes more frequent. Found by simulating series of 20 to 1000 values.
 const PRICE: f64 = 4.0;
 
 /// Two parts that are less likely than this count as one.

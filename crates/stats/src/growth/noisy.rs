@@ -218,8 +218,8 @@ fn spread(sizes: &[(f64, Vec<f64>)], weights: &[f64]) -> (f64, f64) {
     (variance, replicated.iter().map(|(costs, _)| costs.len() as f64 - 1.0).sum())
 }
 
-/// The weight of each median, 1 on average: a median that is known only roughly, since other work disturbed most of its
-/// readings, must not move the curve away from the others.
+/// The weight of each median, 1 on average: a median that is known only roughly, because other work disturbed most of
+/// its readings, must not move the curve away from the other medians.
 fn weights(costs: &[f64], intervals: &[Interval]) -> Vec<f64> {
     let of =
         |(cost, interval): (&f64, &Interval)| 1.0 / (LAYOUT.powi(2) + (interval.half_width() / cost).powi(2));
