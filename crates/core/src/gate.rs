@@ -56,7 +56,7 @@ pub struct Finding {
     pub comparison: Option<Comparison>,
     /// Whether the finding decides the gate; else it only informs.
     pub gates: bool,
-    /// The smallest and the largest reading of the reference, where they keep a count from deciding.
+    /// The smallest and the largest reading of the reference, if their difference prevents a count from deciding.
     pub varies: Option<[f64; 2]>,
     /// The outcome of the comparison.
     pub outcome: GateOutcome,
@@ -88,7 +88,7 @@ pub fn findings(run: &Run, judged: &[Judged], rules: &GateRules) -> Vec<Finding>
     found
 }
 
-/// The keys and families of the rules that match the metric of no finding, so that they decide nothing.
+/// The keys and families in the rules that match no metric of the findings, so that they decide nothing.
 pub fn without_findings<'a>(rules: &'a GateRules, findings: &[Finding]) -> Vec<&'a str> {
     let is_found = |pattern: &str| findings.iter().any(|one| key_matches(&one.metric, pattern));
     rules.metrics.iter().map(String::as_str).filter(|pattern| !is_found(pattern)).collect()
@@ -188,7 +188,7 @@ pub fn without_counterpart(run: &Run) -> SortedMap<&str, Vec<&str>> {
     found
 }
 
-/// Whether a metric decides, and what keeps one that would from it.
+/// Whether a metric decides, and if not although it would, what prevents it.
 struct Weight {
     gates: bool,
     varies: Option<[f64; 2]>,

@@ -26,8 +26,8 @@ pub fn plain_lines(text: &str) -> String {
 /// What the lines of an error message after its first one begin with, such as the end of a program's output.
 const INDENT: &str = "    ";
 
-/// An error message whose second line cannot look like another message. A line end in quotes belongs to a name, and is
-/// replaced by U+FFFD. Lines after the first one are indented.
+/// An error message in which no later line can look like another message. A line end in quotes belongs to a name, and
+/// is replaced by U+FFFD. Lines after the first one are indented.
 ///
 /// ```
 /// use scruple_core::harmless_text::message;
@@ -103,7 +103,7 @@ pub fn list_names<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
 }
 
 /// The colours that reports have, as parameters of SGR sequences (ECMA-48 §8.3.117): none, bold, faint, red, green,
-/// yellow. A text from outside could hide a verdict by others, such as concealed characters.
+/// yellow. With other colours, such as concealed characters, a text from outside could hide a verdict.
 const COLOURS: [&str; 7] = ["", "0", "1", "2", "31", "32", "33"];
 
 /// A report made harmless for a terminal: line ends, tabs and the colours that reports have stay, and all other

@@ -102,9 +102,9 @@ pub struct KneeInterval {
     pub late: Option<f64>,
 }
 
-/// The number of void measurements in a row that ends a search. Other work on the machine may spoil every other
-/// measurement for minutes, and the search waits for it to end; a generator that cannot keep the rate spoils all. A
-/// measurement in which the generator was never punctual counts as two of them.
+/// The number of void measurements in a row that ends a search. Other work on the machine may make every other
+/// measurement void for minutes, and the search waits for it to end; a generator that cannot keep the rate makes all of
+/// them void. A measurement in which the generator was never punctual counts as two of them.
 const MOST_VOID: u32 = 8;
 
 /// The lowest rate at which a good one is searched, as a share of the first rate.

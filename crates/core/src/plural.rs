@@ -1,4 +1,4 @@
-//! Numbers with their nouns, as one counts in English.
+//! Numbers with their nouns in the singular or the plural.
 
 use crate::unit;
 use std::fmt::Display;

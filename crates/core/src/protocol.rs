@@ -308,8 +308,8 @@ pub struct ThreadReply {
 }
 
 impl ThreadReply {
-    /// The most that the thread can have waited for a core in the timed part: it was not running then, and a thread
-    /// that was not running may also have waited for another thread on purpose.
+    /// The most that the thread can have waited for a core in the timed part. While it waited it was not running; but a
+    /// thread that was not running may also have waited for another thread on purpose.
     fn waited(&self) -> Option<f64> {
         let idle = self.wall.zip(self.cpu).map_or(f64::INFINITY, |(wall, ran)| (wall - ran).max(0.0));
         Some(self.waited?.min(idle))

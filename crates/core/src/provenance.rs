@@ -40,8 +40,8 @@ pub struct Provenance {
     /// The digest of each shared library that a weighed program loads at its start, by name.
     #[serde(default, skip_serializing_if = "SortedMap::is_empty")]
     pub libraries: SortedMap<String, String>,
-    /// The digest of the code that bench programs loaded while they ran; absent where it is unknown, or in the files of
-    /// the programs.
+    /// The digest of the code that bench programs loaded while they ran; absent if it is unknown, or if all code is in
+    /// the files of the programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The other tool that took the readings, where they were imported.

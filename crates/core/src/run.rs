@@ -9,7 +9,7 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// A remark without which a reader of a run would be misled.
+/// A remark that keeps a reader of a run from being misled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// A stable code of the remark, for programs.
@@ -160,8 +160,8 @@ impl Run {
     }
 }
 
-/// The names of the arms that have readings, but of no metric of which their counterpart has some: for example, one run
-/// has times only, and the other has counts only.
+/// The names of the arms that have no metric in common with their counterpart, although both have readings: for
+/// example, one run has times only, and the other has counts only.
 pub fn unlike_readings<'a>(pairs: impl Iterator<Item = (&'a Arm, &'a Arm)>) -> Vec<String> {
     let keys = |arm: &'a Arm| arm.figures.keys().filter(|key| arm.sample(key).is_some());
     let unlike = |a: &'a Arm, b: &'a Arm| {

@@ -1,4 +1,5 @@
-//! The order in which arms are visited: blocks in an order drawn from a seed, rotated so that positions balance.
+//! The order in which each block visits the arms: drawn from a seed, and rotated so that each arm is in each position
+//! equally often.
 
 use scruple_stats::rng::Pcg;
 

@@ -3,8 +3,9 @@
 //! Source: White, "An effective truncation heuristic for bias reduction in simulation output" (Simulation 69, 1997),
 //! the marginal standard error rule MSER: cut off the first d of n values such that the standard error of the mean of
 //! the rest is smallest. If d is half of the values or more, there is no steady state and nothing is cut. The rule
-//! alone also cuts plain noise, and anything unusual in the first half. So only a warm-up is cut, which decays: its
-//! first value is unusually high, and from there the values fall to the level of the rest, where it ends.
+//! alone also cuts plain noise, and anything unusual in the first half. So values are cut only if they look like a
+//! warm-up: the first value is unusually high, and the values fall from there to the level of the rest, where the
+//! warm-up ends.
 
 use scruple_stats::quantile::median;
 use scruple_stats::summary::robust_sd;

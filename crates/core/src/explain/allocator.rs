@@ -1,5 +1,5 @@
-//! What the C library does inside its allocator. Which of its functions run depends on the sizes and the order of all
-//! requests, so they say nothing by themselves: what they cost is a part of the function that was called.
+//! The functions inside the C library's allocator. Which of them run depends on the sizes and the order of all
+//! requests, so they say nothing by themselves. Their cost counts for the function that the program called.
 
 /// The functions of the C library through which programs allocate and free.
 const ENTRIES: [&str; 10] = [

@@ -17,7 +17,7 @@ use super::matching::Key;
 use super::{Count, PROGRAM, Tree};
 use scruple_stats::sorting::SortedMap;
 
-/// A function that says whether the code of a key is the same in both programs.
+/// Says whether the code of a key is the same in both programs.
 type SameCodeOf<'a> = dyn FnMut(usize) -> Option<bool> + 'a;
 
 /// A function to which a part is attributed, and whether its code is the same; absent where no caller's code may
@@ -253,7 +253,7 @@ impl KeyCallers {
     }
 
     /// The nearest functions, at or above a key, whose code is not known to be the same, each with its part of the
-    /// calls. Library code that differs counts as code of its nearest caller outside of the library.
+    /// calls. If library code differs, it counts as code of its nearest caller outside of the library.
     fn owners(&self, key: usize, keys: &[Key], same: &mut SameCodeOf<'_>) -> Vec<(Owner, f64)> {
         let mut owners: SortedMap<Owner, f64> = SortedMap::new();
         let mut open: SortedMap<(usize, Owner), f64> = SortedMap::from([((key, None), 1.0)]);

@@ -89,8 +89,8 @@ pub struct DifferencePart {
     /// What is no longer called, or absent for own code, if the part is a replacement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<String>,
-    /// The number of calls of `callee` by the function, in each program. For own code it is the number of calls of the
-    /// function itself, and for a function of which no caller is known that of all its calls.
+    /// The number of calls of `callee` by the function, in each program. For own code, it is the number of calls of the
+    /// function itself. If no caller of the function is known, it is the number of all its calls.
     pub calls: (u64, u64),
     /// The number of calls of the function that calls `callee`, in each program.
     #[serde(skip)]
@@ -100,7 +100,7 @@ pub struct DifferencePart {
     pub delta: f64,
 }
 
-/// The kind of a part of the difference of a function.
+/// What a part of the difference of a function consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
@@ -112,8 +112,8 @@ pub enum PartKind {
     New,
     /// The function no longer calls another.
     Gone,
-    /// The function calls another instead of a third, or own code took the place of calls, or calls that of own code.
-    /// Only [`FunctionDifference::reported`] contains such parts.
+    /// The function calls another one instead of a third, or its own code replaced calls, or calls replaced its own
+    /// code. Only [`FunctionDifference::reported`] contains such parts.
     Replaced,
 }
 
@@ -136,8 +136,8 @@ impl Explanation {
         self.spread > 0.0 && self.delta().abs() <= self.spread
     }
 
-    /// A row's share of the whole difference; `None` if there is none, if it may be variation from launch to launch, or if
-    /// increases and decreases are so large that it is only what they leave.
+    /// A row's share of the whole difference. It is `None` if there is no difference, if the difference may be
+    /// variation from launch to launch, or if it is small beside the increases and decreases that cancel out.
     pub fn share_of(&self, row: &FunctionDifference) -> Option<f64> {
         let delta = self.delta();
         let is_whole = delta.round() != 0.0 && self.gross() <= LEFT * delta.abs();
@@ -217,10 +217,10 @@ impl FunctionDifference {
     }
 }
 
-/// Adds what appears within a called function to the part of its calls, where the two cancel out for the most part: the
-/// calls that one program makes more often cost another amount than the mean of all. They cost at least nothing, so if
-/// there are more calls and the sum is negative, or fewer and it is positive, the other calls differ, and these are two
-/// parts.
+/// Adds the part within a called function to the part of its calls if the two mostly cancel out: the additional calls
+/// then cost less or more than the mean of all calls. A call cannot cost less than nothing. So if there are more calls
+/// and the sum is negative, or fewer calls and the sum is positive, the other calls differ as well, and the two parts
+/// stay separate.
 fn with_callees(parts: &[DifferencePart]) -> Vec<DifferencePart> {
     let within = |callee: &Option<String>| -> f64 {
         let inside = parts.iter().filter(|part| part.site.is_some() && part.site == *callee);
@@ -246,7 +246,7 @@ fn with_callees(parts: &[DifferencePart]) -> Vec<DifferencePart> {
     all
 }
 
-/// Makes one part of what costs more in the second program, and of what that replaces.
+/// Joins a part that the second program has with the part that it replaces.
 fn replaced(new: DifferencePart, old: DifferencePart) -> DifferencePart {
     DifferencePart {
         kind: PartKind::Replaced,
@@ -416,7 +416,7 @@ fn parts(
 ) -> Vec<DifferencePart> {
     let calls_of = |site: usize, callee: usize| match keys[site].trampoline {
         true => sums[callee].calls,
-        // What is called by the program itself has no edge.
+        // A call by the program itself has no edge.
         false => calls.get(&(site, callee)).copied().unwrap_or(sums[callee].calls),
     };
     let mut together: SortedMap<(usize, PieceKind, bool), f64> = SortedMap::new();
@@ -431,7 +431,7 @@ fn parts(
                     (0, 0) => piece.what,
                     (0, _) => PieceKind::New(callee),
                     (_, 0) => PieceKind::Gone(callee),
-                    // In a context that only one program has. Elsewhere both make the same call.
+                    // The call is new in a context that only one program has. In other contexts both programs make it.
                     _ => PieceKind::Calls(callee),
                 };
                 (piece.site, what)

@@ -1,7 +1,7 @@
-//! Collectors of garbage that run outside of the calls of the functions that allocate: their caller is the scheduler of a
-//! runtime, or a thread of its own. What they cost follows from what the program allocates and keeps in use, so neither
-//! they nor the scheduler are an origin. Collectors that run below an allocating function (OCaml, Python, Ruby, Guile)
-//! need no such rule: their work is a part of what that function calls.
+//! Collectors of garbage that run outside of the calls of the functions that allocate: their caller is the scheduler of
+//! a runtime, or a thread of its own. Their cost follows from what the program allocates and keeps in use, so neither
+//! they nor the scheduler are the origin of a difference. Collectors that run below an allocating function (OCaml,
+//! Python, Ruby, Guile) need no such rule: their work is a part of what that function calls.
 
 use super::PROGRAM;
 

@@ -145,13 +145,13 @@ fn cycle(nodes: &[MergedNode], at: usize) -> Vec<usize> {
     path
 }
 
-/// How many times as much a context would cost in the second tree if nothing in it had changed, `of_caller` times as
-/// much its caller.
+/// The factor by which the cost of a context would grow in the second tree if nothing in it had changed; `of_caller` is
+/// the factor of its caller.
 ///
-/// What is executed or requested grows with the calls. What is live at one moment need not: a function that is called
-/// twice as often, and frees what it allocates, holds as much as before. So calls explain of a live amount at most as
-/// much as it differs by. The parts add up to the whole for any ratio, since each is used for both the part of the
-/// calls and that of the code.
+/// Executed instructions and requested bytes grow with the calls. Live bytes need not: a function that is called twice
+/// as often, and frees what it allocates, holds as much as before. So calls explain at most the whole difference of a
+/// live amount. The parts add up to the whole for any ratio, since each is used for both the part of the calls and that
+/// of the code.
 fn ratio(caller: &MergedNode, of_caller: f64, (old, new): (&ContextSums, &ContextSums), count: Count) -> f64 {
     let calls = new.calls / old.calls;
     let Some((old_caller, new_caller)) = caller.both().filter(|_| count.is_live()) else { return calls };

@@ -44,7 +44,8 @@ impl<'a> KeyedTree<'a> {
         self.is_whole(context) && !self.cold[self.tree.contexts[context].function]
     }
 
-    /// The context above one, if its caller is one: what calls a collector does not decide how often it runs.
+    /// The context above this one if it counts as a caller: the caller of a collector does not decide how often the
+    /// collector runs.
     pub fn caller(&self, context: usize) -> Option<usize> {
         let Context { parent, function, .. } = self.tree.contexts[context];
         parent.filter(|_| !self.all[self.keys[function]].collector)
@@ -71,8 +72,8 @@ fn whole_contexts(tree: &Tree, is_part: impl Fn(usize, usize) -> bool) -> Vec<us
     whole
 }
 
-/// What is inside of others in two trees, by key: the functions whose cost is a part of each. If the code of one of them
-/// differs, so does that of the function that it is a part of.
+/// For each key, the functions whose cost counts for it, in two trees. If the code of one of them differs, the code of
+/// the function with that key counts as different.
 pub struct Inside(BTreeMap<usize, BTreeSet<usize>>);
 
 impl Inside {

@@ -111,9 +111,9 @@ impl Matched {
         matched
     }
 
-    /// Merges keys that share a name, if one of them is in one tree only and a function of them has several names. Those
-    /// names may be of other functions in the other tree, and it is not known which of them a call meant. `names` are
-    /// the names of each key.
+    /// Merges keys that share a name, if one of them is in one tree only and one of their functions has several names.
+    /// In the other tree, these may be the names of separate functions, and it is not known which of them a call meant.
+    /// `names` are the names of each key.
     fn merge_by_alias(&mut self, trees: [&Tree; 2], names: &HashMap<usize, Vec<String>>) {
         let is_in_one = |key: &Key| key.first.is_empty() != key.second.is_empty();
         let mut by_name: SortedMap<(&str, &str), Vec<usize>> = SortedMap::new();

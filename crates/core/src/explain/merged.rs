@@ -14,7 +14,8 @@ pub struct MergedNode {
     pub parent: usize,
     /// What the context costs in the first and in the second tree; `None` in a tree that does not have it.
     pub sides: [Option<ContextSums>; 2],
-    /// If most calls of the context are recursive: the context that makes most of these, which is below it or itself.
+    /// If most calls of the context are recursive: the context that makes most of the recursive calls, which is this
+    /// one or below it.
     pub recursive_caller: Option<usize>,
 }
 
@@ -112,7 +113,8 @@ fn find_recursive_callers(nodes: &mut [MergedNode], mut calls: Vec<((u32, u32), 
             continue;
         }
         let most = of_one.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|((_, caller), _)| *caller as usize);
-        // Where functions of one tree are one function of the other, a call may lead to a context that is not above.
+        // If several functions of one tree are one function of the other, a recursive call may lead to a context that
+        // is not above it.
         nodes[called].recursive_caller = most.filter(|most| {
             std::iter::successors(Some(*most), |at| (*at > 0).then(|| nodes[*at].parent))
                 .any(|at| at == called)

@@ -121,8 +121,8 @@ pub fn restore_names_of_packages(functions: &mut [Function]) {
     restored.into_iter().for_each(|at| functions[at].name = functions[at].shown.clone());
 }
 
-/// Whether it is a part of a function to which the rest of it jumps, as compilers name it. A method may be called `cold`
-/// as well, and keeps its name.
+/// Whether the name is one that compilers give to a part of a function to which the rest of it jumps. A method may be
+/// called `cold` as well, and keeps its name.
 pub fn is_cold_part(function: &Function) -> bool {
     let shown = &function.shown;
     let has_mark = || shown.contains("[clone .cold") || shown.ends_with(".cold") || shown.contains(".cold.");
@@ -172,7 +172,7 @@ pub enum NameBracket {
     ClosesParameters,
 }
 
-/// A letter of a demangled name, and where it is. A bracket is outside of what it encloses.
+/// A letter of a demangled name, and the lists that enclose it. A bracket is not enclosed by its own list.
 #[derive(Clone, Copy, Debug)]
 pub struct NestedLetter {
     /// The letter.

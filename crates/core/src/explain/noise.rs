@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 /// exceeds the largest deviation of a few launches, and there are many rows.
 const FACTOR: f64 = 3.0;
 
-/// How many times as large as the difference between two totals of one program the variation of a function may be: the
+/// The variation of a function is at most this many times the difference between two totals of one program: the
 /// variations of functions can cancel out, but hardly to less than a thousandth.
 pub const CANCELLED: f64 = 1000.0;
 
@@ -65,7 +65,7 @@ pub fn mean_with_spread(
         let absent = (seen.len() as f64) < runs;
         let deviations = seen.iter().copied().chain(absent.then_some(0.0)).map(|one| (one - row.delta).abs());
         let most = deviations.fold(alone.get(&id).copied().unwrap_or(0.0), f64::max);
-        // The variation of the total is known best, so for unchanged code a difference must also exceed that.
+        // The variation of the total is known best. A difference in unchanged code must therefore exceed it as well.
         let most = if row.same_code == Some(true) { most.max(whole) } else { most };
         row.spread = FACTOR * most.max(of_rows);
         row

@@ -5,9 +5,9 @@ use scruple_stats::sorting;
 
 impl Explanation {
     /// Orders the rows: functions with changed code first, if their differences matter, then the others; rows whose
-    /// difference may be chance last. Within each group the largest difference is first. A consequence follows another
-    /// row, if one matters; so does a difference in the other direction than the whole, if a row of its group has that
-    /// direction.
+    /// difference may be chance last. Within each group the largest difference is first. The consequence of other rows
+    /// does not come first if another row matters, nor does a row with the opposite direction of the whole difference
+    /// if a row of its group has that direction.
     pub fn rank(&mut self) {
         let others = self.rows.iter().filter(|row| !row.is_consequence());
         let least = SHARE * others.map(|row| row.delta.abs()).sum::<f64>();

@@ -1,5 +1,5 @@
-//! Which contexts are below another one of their function, in time proportional to the number of contexts, however deep
-//! they are.
+//! Finds the contexts that are below another context of their own function. The time is proportional to the number of
+//! contexts, however deep they are.
 
 use super::{Context, Tree};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ fn walk(parents: &[Option<usize>]) -> Vec<WalkStep> {
     steps
 }
 
-/// Of each context, whether one above it is of the same function. Parents stand before their children.
+/// For each context, whether a context above it is of the same function. Parents stand before their children.
 pub fn below_themselves(parents: &[Option<usize>], functions: &[Option<usize>]) -> Vec<bool> {
     let mut on_path: HashMap<usize, usize> = HashMap::new();
     let mut below = vec![false; parents.len()];
@@ -55,13 +55,13 @@ pub fn below_themselves(parents: &[Option<usize>], functions: &[Option<usize>]) 
     below
 }
 
-/// The path from the root to a folded context. What a recursive call cuts off stays behind the length until something
-/// else takes its place, so that a step changes one place only.
+/// The path from the root to a folded context. Entries that a recursive call cuts off stay beyond the length until
+/// others overwrite them, so that a step changes one place only.
 #[derive(Default)]
 struct FoldedPath {
     nodes: Vec<usize>,
     length: usize,
-    /// Where each function stands, if it stands there still.
+    /// The last place of each function, which may be overwritten by now.
     of_function: HashMap<usize, usize>,
 }
 
@@ -113,8 +113,8 @@ impl FoldedPath {
 }
 
 impl Tree {
-    /// The contexts if a recursive call leads back to the outer context of its function, whoever calls it, so that a path
-    /// contains a function at most once; and the recursive calls then.
+    /// The contexts and the recursive calls if a recursive call leads back to the outer context of its function,
+    /// whichever function calls it. A path then contains a function at most once.
     pub fn folded_by_function(&self) -> (Vec<Context>, Vec<(usize, usize, u64)>) {
         if !self.folds_by_call {
             return (self.contexts.clone(), self.recursive.clone());

@@ -40,7 +40,7 @@ const ERROR_OF_GIVEN: f64 = 0.01;
 pub fn find_changes(history: &History) -> Judgement {
     let (artefacts, graph) = (SameArtefacts::of(history), Graph::of(&history.versions));
     let gathered = gather::gather(history, &artefacts);
-    // Half the margin, within which a difference does not matter: what the code layout of a build may change.
+    // Half the margin within which a difference does not matter: the code layout of a build alone may change as much.
     let least = (history.run.terms.margin / 2.0).max(0.0).ln_1p();
     let found: Vec<JudgedSeries> =
         gathered.iter().map(|one| noisy::judged(&graph, one, ERROR, least)).collect();

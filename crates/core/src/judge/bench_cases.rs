@@ -100,7 +100,8 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
     let mut net = tare::net_by_process(&pairs, level).ok()?;
     let quick = in_fastest_blocks(&readings.readings);
     if net.below_resolution.is_none() {
-        // What makes some batches of this run longer, such as a collector, may make most batches of the next run longer.
+        // A collector, for example, makes some batches of this run longer, and may make most batches of the next run
+        // longer.
         let differences: Vec<f64> = processes.iter().flat_map(ProcessReadings::differences).collect();
         let differences = sorted(&differences);
         net.interval.low = net.interval.low.min(quantile(&differences, 0.25).max(0.0));

@@ -119,8 +119,8 @@ pub fn counted(sample: &Sample, tare: &Arm) -> Sample {
 }
 
 /// Whether the machine disturbed nearly all blocks. The median is then too high, and intervals reach down to the
-/// smallest reading. Where a program waited for a core in nearly all blocks, a witness that did not wait does not
-/// change that.
+/// smallest reading. If a program waited for a core in nearly all blocks, nearly all were disturbed, even if the
+/// witness did not wait.
 pub(super) fn is_starved(tare: &Arm) -> bool {
     match tare.sample(WAITED) {
         Some(_) => at_once(tare).is_none(),

@@ -1,7 +1,7 @@
-//! What earlier runs of the same program say of the next one.
+//! How much the figure of the next run may differ, by the earlier runs of the same program.
 //!
-//! Processes of one run share what the machine did meanwhile: neighbours on the core, full caches. Their spread does
-//! not show how much that differs from run to run; the nets of earlier runs do.
+//! Processes of one run share the state of the machine, such as neighbours on the core and full caches. Their spread
+//! does not show how much that differs from run to run; the nets of earlier runs do.
 
 use crate::subject::Arm;
 use scruple_stats::Interval;
@@ -11,8 +11,9 @@ use scruple_stats::tare::Net;
 pub const EARLIER: &str = "batch.net.earlier";
 
 /// The smallest and the largest of the figures of the earlier runs and this one. If runs are exchangeable, the next
-/// figure lies between the smallest and the largest of k with probability (k − 1)/(k + 1), so that of few runs none can
-/// be left out as unusual. Source: Wilks, "Determination of Sample Sizes for Setting Tolerance Limits" (1941).
+/// figure lies between the smallest and the largest of k with probability (k − 1)/(k + 1). So if there are few runs,
+/// none of them can be left out as unusual. Source: Wilks, "Determination of Sample Sizes for Setting Tolerance Limits"
+/// (1941).
 pub fn range(earlier: &[f64], now: f64) -> (f64, f64) {
     earlier.iter().fold((now, now), |(low, high), net| (low.min(*net), high.max(*net)))
 }

@@ -5,9 +5,10 @@
 //! narrower than the intervals of both shares make it. Where no request of a server failed, its turns do not vary, and
 //! those of the other one decide.
 //!
-//! A limit on ten times as many failures asks whether the arm's share less ten times the reference's is below 0, which is
-//! ten times as uncertain in the reference. So the range of the arm's share holds each multiple of the reference's that
-//! these intervals allow (Fieller 1954). It excludes the reference's share where the interval of the difference excludes 0.
+//! A limit that allows ten times as many failures asks whether the arm's share, less ten times the reference's share,
+//! is below 0. The uncertainty of the reference then counts ten times. So the range of the arm's share holds each
+//! multiple of the reference's share that these intervals allow (Fieller 1954). It excludes the reference's share where
+//! the interval of the difference excludes 0.
 
 use super::{Pair, pooled};
 use crate::evidence::{Evidence, ReadingRange};

@@ -128,7 +128,8 @@ impl<'a> Figures<'a> {
         let both = |a: f64, b: f64| (a * a + b * b - 2.0 * common * a * b).max(0.0).sqrt();
         let below = both(ln(arm.least, arm.low), ln(most_of_reference, reference.value));
         let above = both(ln(most_of_arm, arm.value), ln(reference.least, reference.low));
-        // A delay of the generator is a bound and no error: what it may have added is added, and does not cancel.
+        // A delay of the generator is a bound and not a random error: the amounts that it may have added are summed,
+        // and do not cancel.
         let delay = |figure: &Pooled| (figure.value / figure.least).ln();
         let (delays_of_arm, delays_of_reference) = (delay(arm), delay(reference));
         match Evidence::of_turns(&self.turns.0, &self.turns.1, pair.paired, level) {

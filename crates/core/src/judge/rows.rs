@@ -157,7 +157,8 @@ fn compared<'a>(
     }
     let worst = reference.quality.max(arm.quality);
     let timed = matches!(arm.pass, Pass::Timing | Pass::Build);
-    // Each of the two figures may be off by the possible error. A count of nothing states none, and has the same.
+    // Each of the two figures may be off by the possible error. A count of 0 states no possible error, and is given the
+    // other one's.
     let error = possible_error(pair.reference, key).max(possible_error(pair.arm, key));
     let floor = floor_of(key).max(2.0 * error);
     let is_time = arm.unit == Unit::Nanoseconds;

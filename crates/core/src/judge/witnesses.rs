@@ -1,4 +1,4 @@
-//! What is read beside the batches of cases, and shows what the machine did meanwhile: figures of the tare.
+//! Figures of the tare that are read beside the batches of cases and show the state of the machine.
 
 use crate::subject::Arm;
 use scruple_stats::quantile::{median, quantile, sorted};

@@ -1,12 +1,12 @@
-//! What a search does not know because the generator was late.
+//! Determines which results of a search are unknown because the generator was late.
 
 use super::{CLOSE, Knee, KneeInterval, Measure, Measurement, RateLimit, RateOutcome, Slo};
 
 /// The share of requests with which a generator may be late, where no limit on a quantile says it.
 const MOST_LATE: f64 = 0.01;
 
-/// The number of measurements near the two ends, spoilt by a late generator, after which a search ends. Other work on
-/// the machine may end meanwhile, so it is not the first.
+/// A search ends after this many measurements near its two ends in which the generator was late. It does not end after
+/// the first, because other work on the machine may end meanwhile.
 const SPOILT: usize = 6;
 
 /// The share of requests with which the generator may be late: what the strictest limit on a quantile allows.
@@ -19,7 +19,8 @@ pub(super) fn most_late(slo: &Slo) -> f64 {
 }
 
 impl Knee {
-    /// Withdraws what a late generator leaves unknown: which rate is too high for the server.
+    /// Withdraws the upper end of the interval if a late generator leaves it unknown which rate is too high for the
+    /// server.
     pub(super) fn unless_late(&self, found: KneeInterval) -> KneeInterval {
         let reached_the_most = found.low.is_some_and(|low| low >= self.search.most);
         let Some(late) = self.late().filter(|_| !reached_the_most) else { return found };
@@ -28,7 +29,7 @@ impl Knee {
         KneeInterval { estimate: None, low, high: None, settled: false, late: Some(late), ..found }
     }
 
-    /// Whether more measurements would not tell more: the ends are close to each other, and the generator was late in
+    /// Whether further measurements would add nothing: the ends are close to each other, and the generator was late in
     /// most measurements near them that were not good. The upper end then stays unknown.
     pub(super) fn is_hopeless(&self) -> bool {
         let (Some(good), Some(bad)) = self.ends() else { return false };

@@ -1,11 +1,10 @@
-//! What is said of a metric that does not exist.
+//! The advice for a metric that does not exist.
 
 use super::{METRICS, Metric};
 use crate::nearest_word::nearest;
 
-/// Returns the end of an error message about an unknown metric: the key whose rows have this title, the most similar
-/// key, or where the keys are listed.
-/// `brought` are the metrics that a program declares itself.
+/// Returns the end of an error message about an unknown metric: the key with this title, else the most similar key,
+/// else the command that lists the keys. `brought` are the metrics that a program declares itself.
 pub fn suggestion(key: &str, brought: &[Metric]) -> String {
     let known = || brought.iter().chain(METRICS.iter());
     let titled = known().find(|metric| metric.title.eq_ignore_ascii_case(key)).map(|metric| &*metric.key);

@@ -41,6 +41,6 @@ pub(crate) fn hold_together(
         found[noisy[i]] = at(noisy[i], level);
         found[noisy[i]].verdict != Verdict::CantTell
     });
-    // Only now: an open row has taken its share of the error, however wide its interval is.
+    // This comes last, because an open row has used its share of the error, however wide its interval is.
     found.into_iter().map(Comparison::without_empty_interval).collect()
 }

@@ -2,10 +2,10 @@
 //!
 //! Each build lays out its code differently, which costs or saves a little. Differences of neighbouring versions show
 //! how much, if few of them are steps; they do not if most neighbours differ. But the effect of layout is usually
-//! small, steps may have any size, and values that scatter about one level are evidence for noise, the more so the more
-//! there are. So several sizes of the noise are tried, each with its most likely cuts, and the size that makes the
-//! range most probable is chosen (MacKay, "Bayesian Interpolation" (1992)). It is limited to the size that the
-//! differences of neighbours show.
+//! small, while steps may have any size. The more values scatter about one level, the stronger is the evidence for
+//! noise. So several sizes of the noise are tried, each with its most likely cuts, and the size that makes the range
+//! most probable is chosen (MacKay, "Bayesian Interpolation" (1992)). It is limited to the size that the differences of
+//! neighbours show.
 
 use super::partition::{RunningSums, about_median, cheapest};
 use scruple_stats::quantile::median;
@@ -32,7 +32,7 @@ pub(super) fn extra(values: &[f64], variances: &[f64], same_binary_variance: f64
     if values.len() < FEWEST {
         return 0.0;
     }
-    // The estimate is at most what neighbours show, so nothing is tried where they show nothing.
+    // The estimate is at most the noise that neighbours show, so nothing is tried if they show none.
     let most = of_neighbours(values, variances);
     if most == 0.0 {
         return 0.0;

@@ -82,8 +82,9 @@ fn undone(steps: &Steps, changes: &[Change], named: &[&Cut], cut: &Cut) -> Optio
         .map(|(number, _)| number)
 }
 
-/// Whether the new level of a cut is above that of one version that it directly follows and below that of another. Such a
-/// merge is worse than one parent and better than the other, and each parent's own change is named where it was made.
+/// Whether the new level of a cut is above that of one version that it directly follows and below that of another. Such
+/// a merge is worse than one parent and better than the other. The change of each parent is named at the commit that
+/// made it.
 fn between_parents(places: &ArtefactGroups, steps: &Steps, cut: &Cut) -> bool {
     let own = steps.levels[cut.to].0;
     let parents = places.all[cut.at].after.iter().filter_map(|version| places.of.get(version));
@@ -190,7 +191,7 @@ fn accepted(history: &History, gathered: &GatheredSeries, set: &[usize]) -> Opti
         .map(|acceptance| acceptance.reason.clone())
 }
 
-/// What may tell at which version of its set a noisy change came.
+/// Other changes that may show which version of its set caused a noisy change.
 struct Hint<'a> {
     subject: &'a str,
     metric: &'a str,
@@ -212,8 +213,8 @@ fn hints<'a>(series: impl Iterator<Item = &'a Series>) -> Vec<Hint<'a>> {
     series.flat_map(certain).collect()
 }
 
-/// The version of the hint that tells most about a change: one in the same direction, one at the version that is most
-/// probable anyway, or else the largest.
+/// The version of the best hint for a change: a hint in the same direction, else one at the version that is most
+/// probable anyway, else the largest.
 fn best<'a>(hints: impl Iterator<Item = &'a Hint<'a>>, change: &Change) -> Option<usize> {
     let step = change.ratio.ln();
     let rank = |hint: &Hint<'_>| ((hint.step > 0.0) == (step > 0.0), hint.at == change.at);
