@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 /// The longest reply line that is read, in bytes. A longer line violates the protocol.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// A program that had no core is waited for up to so many times the limit.
+/// Scruple waits up to this many times the limit for a program that had no core.
 const HELD_UP: u32 = 10;
 
-/// How often a program that does not answer is looked at, at most.
+/// The largest number of times that the threads of a program without an answer are examined.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The time within which a program must end after it was asked to.
@@ -233,8 +233,8 @@ impl BenchProgram {
         }
     }
 
-    /// Sends a request without waiting for the reply. What the program has written for another case is forgotten, so that
-    /// it is not shown if this one fails.
+    /// Sends a request without waiting for the reply. Error output for another case is discarded, so that it is not
+    /// shown if this one fails.
     pub fn send(&mut self, request: &BenchRequest) -> Result<(), BenchError> {
         if request.is_not_about(self.case) {
             *self.stderr.lock().unwrap_or_else(PoisonError::into_inner) = ErrorOutput::default();
@@ -273,7 +273,7 @@ impl BenchProgram {
     }
 
     /// Ends a program whose threads make no progress although nothing keeps them from running. `stall` is what was
-    /// known when the program last told of it.
+    /// known when the program last reported the stall.
     fn judge_stall(
         &mut self,
         stalled: &Stalled,
@@ -405,7 +405,7 @@ impl BenchProgram {
                     return Err(BenchError::Hangs { limit: longest, activity: seen });
                 }
                 activity = activity.or_else(|| ThreadActivity::begin(self.child.id()));
-                // A program that was held up has the limit once more, from when it may run again.
+                // A program that was held up gets the whole limit again, from when it may run again.
                 look = if look < limit { limit } else { look + limit.max(LOOK) };
             }
             let next = look.saturating_sub(elapsed);

@@ -59,7 +59,7 @@ pub struct WeighedLaunch {
     pub captured: Option<Captured>,
     /// The lines of the program's standard error to show if it failed, if it was captured.
     pub error_output: String,
-    /// Whether a process below the program exited as a shell does that does not find a command.
+    /// Whether a process below the program exited with the code of a shell that does not find a command.
     pub command_missing: bool,
     /// The number of processes that outlived the program and were killed.
     pub left_behind: u32,
@@ -261,8 +261,8 @@ impl Weigher for Commands {
         if chosen.as_ref().is_some_and(|instrument| instrument.reads_go())
             && !self.seen.contains_key(&words(job))
         {
-            // Without a memory pass it is not known whether Go programs run. An error of this launch appears again
-            // below.
+            // Without a memory pass it is not known whether Go programs run. The launch below fails in the same way if
+            // this one fails.
             let _ = self.weigh_once(job, Pass::Memory, padding, None);
         }
         let weighing = self.weigh_once(job, pass, padding, chosen);

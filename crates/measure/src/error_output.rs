@@ -1,4 +1,4 @@
-//! What a program that failed has written, shortened so that its message remains.
+//! The error output of a program that failed, shortened so that its message remains.
 //!
 //! Some runtimes print the message last (Python), some first (Go, GHC), and others between the source line and a long
 //! stack (Node.js, Java, Ruby).
@@ -12,13 +12,13 @@ use std::sync::Mutex;
 const FIRST: usize = 4 << 10;
 const LAST: usize = 64 << 10;
 
-/// The numbers of lines that are shown of the beginning and of the end of what is left of a long output, and the
+/// The numbers of lines that are shown of the beginning and of the end of a long output without stacks, and the
 /// characters of a line.
 const FIRST_LINES: usize = 6;
 const LAST_LINES: usize = 10;
 const WIDTH: usize = 300;
 
-/// The beginning and the end of the bytes that a program writes.
+/// The first and the last bytes that a program writes.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorOutput {
     first: Vec<u8>,
@@ -102,7 +102,7 @@ fn is_of_stack(line: &str, next: &str) -> bool {
         || is_call && next.starts_with('\t') && next.contains(".go:")
 }
 
-/// A line without what exceeds the width: of a minified script, the source line is the whole script.
+/// A line cut to the width: the source line of a minified script is the whole script.
 fn shortened(line: &str) -> String {
     match line.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use twox_hash::XxHash64;
 
-/// Why it is not known which code a program ran.
+/// Why the code that a program ran is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownCode {
     /// A file changed after the program had loaded code.
@@ -20,8 +20,8 @@ pub enum UnknownCode {
     Unreadable(PathBuf),
 }
 
-/// A digest of the contents of these files and of these texts, whatever their order: XXH64 in hexadecimal. `loaded_by` is
-/// when the program had loaded its code.
+/// A digest of the contents of these files and of these texts, whatever their order: XXH64 in hexadecimal. `loaded_by`
+/// is the time by which the program had loaded its code.
 pub fn digest(
     files: &BTreeSet<PathBuf>,
     texts: &BTreeSet<String>,

@@ -34,8 +34,8 @@ impl ProcessorQuotas {
         ProcessorQuotas { read: Instant::now(), groups }
     }
 
-    /// The number of cores that a group of this process may use on average, if that quota has held it up noticeably since
-    /// these were read. For how long is known roughly only: kernels differ in what they count.
+    /// The number of cores that a group of this process may use on average, if that quota has held it up noticeably
+    /// since these were read. The length of that time is known only roughly: kernels differ in what they count.
     pub fn held_up_since(&self) -> Option<f64> {
         let now = ProcessorQuotas::read();
         let (cores, time) = longest(&self.groups, &now.groups)?;

@@ -38,7 +38,7 @@ pub enum Output {
 /// A summary of a stream that distinguishes outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
-    /// The hash of all bytes: FNV-1a with 64 bits.
+    /// The hash of all bytes, by FNV-1a with 64 bits.
     pub hash: u64,
     /// The number of bytes.
     pub length: u64,
@@ -53,7 +53,7 @@ pub struct Captured {
     pub stderr: Digest,
 }
 
-/// What is kept of output that would otherwise be discarded.
+/// The parts of discarded output that are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputCapture {
     /// Nothing is kept.
@@ -120,7 +120,8 @@ impl Streams {
         Ok(Streams { stdio: [stdin, stdout, stderr], ends })
     }
 
-    /// Separates the descriptors from the threads. The closure waits for the captured streams after the launch.
+    /// Separates the descriptors from the threads. The returned closure waits for the captured streams after the
+    /// launch.
     pub(crate) fn split(self) -> ([OwnedFd; 3], impl FnOnce() -> CapturedOutput) {
         let Streams { stdio, ends } = self;
         (stdio, move || match ends {

@@ -18,7 +18,7 @@ pub enum Activity {
     HeldUp,
 }
 
-/// A thread that ran for this share of a time had its turn in it. Less than this share of one core counts as idle.
+/// A thread that ran for this share of the observed time had its turn. Less than this share of one core counts as idle.
 const SHARE: u32 = 50;
 
 /// How often, and how far apart, the states of the threads are read. A thread that polls is ready for a moment now and
@@ -71,8 +71,8 @@ impl ThreadActivity {
     }
 }
 
-/// Judges from the threads that were not blocked in each round. A round without any shows that the program is blocked
-/// as a whole, if it is idle. A thread that is ready in all rounds is ready to run, and no thread that polls.
+/// Judges from the threads that were not blocked in each round. A round without such threads shows that the whole
+/// program is blocked, if it is idle. A thread that is ready in all rounds waits for a core, and is not one that polls.
 fn judge(rounds: &[Vec<u32>], idle: bool, had_turn: impl Fn(u32) -> bool) -> Activity {
     let Some((first, rest)) = rounds.split_first() else { return Activity::HeldUp };
     if idle {
@@ -87,8 +87,8 @@ pub(crate) fn ready_threads(process: u32) -> Option<Vec<u32>> {
     threads_where(process, |state| !is_blocked(state))
 }
 
-/// Whether the kernel's abbreviation of a state means that the thread waits for an event, or has ended. What waits for a
-/// disk or is stopped is not blocked: it goes on without anything that the program has to do.
+/// Whether the kernel's abbreviation of a state means that the thread waits for an event, or has ended. A thread that
+/// waits for a disk or is stopped is not blocked: it continues without any action of the program.
 fn is_blocked(state: char) -> bool {
     matches!(state, 'S' | 'I' | 'Z' | 'X')
 }

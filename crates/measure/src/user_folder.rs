@@ -15,8 +15,8 @@ pub fn user_folder(variable: &str, in_home: &str) -> Option<PathBuf> {
     folder(variable).or_else(|| folder("HOME").map(|home| home.join(in_home)))
 }
 
-/// The folder for what Scruple can make again: `scruple` in the user's cache, or if that cannot be written, a folder of
-/// this user in the folder for temporary files. Creates it if it does not exist.
+/// The folder for files that Scruple can make again: `scruple` in the user's cache, or if that cannot be written, a
+/// folder of this user in the folder for temporary files. Creates it if it does not exist.
 ///
 /// # Errors
 /// Names the last folder that was tried and says why it cannot be used.
@@ -43,8 +43,8 @@ pub(crate) fn temporary_files() -> PathBuf {
     if folder.is_absolute() { folder } else { "/tmp".into() }
 }
 
-/// Whether what is in a folder of this owner may be executed: if the cache is in a folder where every user may create any
-/// name, somebody else may have made the folder. Root may have been asked to use the cache of a user.
+/// Whether files in a folder of this owner may be executed. If the cache is in a folder where every user may create any
+/// name, another user may have made the folder. Root may have been asked to use the cache of a user.
 fn may_prepare(owner: u32, user: u32) -> bool {
     owner == user || owner == 0 || user == 0
 }

@@ -141,7 +141,7 @@ impl Valgrind {
 }
 
 impl Tool {
-    /// The tool for the Valgrind on the search path: from the cache if it is there, else compiled now.
+    /// Returns the tool for the Valgrind on the search path, from the cache or newly compiled.
     ///
     /// # Errors
     /// Says what is missing and how to get it.

@@ -11,7 +11,8 @@ use scruple_core::sample::Reading;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The times of files lag behind the clock by up to a tick of the kernel, which takes this long where it is longest.
+/// The times of files lag behind the clock by up to a tick of the kernel. The longest tick of any kernel takes this
+/// long.
 const TICK: Duration = Duration::from_millis(10);
 
 /// Records the call tree of each launch. Sources of variation, such as random addresses, are removed.
@@ -56,7 +57,7 @@ impl Trees {
         self.counter = counter.clone();
     }
 
-    /// What Valgrind said when it failed itself in the launch that has just ended.
+    /// The message of Valgrind if Valgrind itself failed in the launch that has just ended.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }

@@ -22,14 +22,14 @@ const MOST_THREADS: u32 = 4096;
 pub struct Settings {
     /// What is counted.
     pub counts: CountDetail,
-    /// Whether what changes from run to run does so less: the random bytes that the kernel gives to the program are the
-    /// same in each, the monitor of Go's runtime seldom interrupts goroutines, and V8 starts no threads in Node.js (the
-    /// call tree only).
+    /// Whether sources of variation between runs are removed: the random bytes that the kernel gives to the program are
+    /// the same in each run, the monitor of Go's runtime seldom interrupts goroutines, and V8 starts no threads in
+    /// Node.js (the call tree only).
     pub steady: bool,
     /// Whether other processes may reset, write and label counts with `vgdb` while the program runs.
     pub control: bool,
-    /// When the first of several launches began: it is noted if the program finds files that changed between then and
-    /// this launch (the call tree only).
+    /// When the first of several launches began. The profile notes whether the program finds files that changed between
+    /// that time and this launch (the call tree only).
     pub first_began: Option<SystemTime>,
 }
 

@@ -77,7 +77,7 @@ pub enum Unavailable {
         /// What a test run showed.
         why: String,
     },
-    /// A tool failed on the program that is to be counted.
+    /// A tool failed on the program to be counted.
     #[error("valgrind failed on this program under it ({0})")]
     Failed(String),
     /// A tool that comes with Valgrind is missing.

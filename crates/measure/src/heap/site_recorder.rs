@@ -33,7 +33,7 @@ impl SiteRecorder {
         SiteRecorder { folder: folder.to_owned(), sampling, session: None, taken: None }
     }
 
-    /// Takes what the launch that has just ended left; `None` if nothing was launched.
+    /// Takes the records of the launch that has just ended; `None` if nothing was launched.
     pub fn take(&mut self) -> Option<Result<RecordedSites, HeapError>> {
         self.taken.take()
     }

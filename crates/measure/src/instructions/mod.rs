@@ -140,7 +140,7 @@ fn command_of(launch: &Launch) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// What was counted, if it is all that the command executed.
+/// The counted instructions, if they are all that the command executed.
 ///
 /// # Errors
 /// Says what was not counted. Only the call tree counts what a process did before it executed another program.
@@ -229,7 +229,7 @@ mod tests {
     use std::fs::File;
     use std::process::Command;
 
-    /// What the instrument says of a command line if callgrind has to count it; `None` without Valgrind.
+    /// The answer of the instrument for a command line that callgrind has to count; `None` without Valgrind.
     fn counted(words: &[&str]) -> Option<Result<f64, String>> {
         let folder = tempfile::tempdir().expect("a folder");
         let counter = ChosenTool::callgrind()?;

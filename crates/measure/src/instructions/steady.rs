@@ -61,7 +61,7 @@ pub fn steady(launch: &mut Launch) {
         }
     }
     add_word(&mut env, "GODEBUG", ",", "asyncpreemptoff", "=1");
-    // How much a concurrent collection marks while the program goes on is decided by timing.
+    // Timing decides how much a concurrent collection marks while the program continues.
     add_word(&mut env, "GODEBUG", ",", "gcstoptheworld", "=1");
     // Turns off the timer of GHC's runtime; a program that does not accept runtime options would refuse to run.
     if ghc::profiles(&Program { path: launch.path.clone() }).heap_by_type {

@@ -71,7 +71,7 @@ fn waits() -> HashMap<i32, u64> {
     descendants(own_id()).into_iter().filter_map(|pid| Some((pid, scheduled(pid)?.1))).collect()
 }
 
-/// How long one of the processes of the tree has waited for a core since they had waited so long, at most.
+/// The longest time that a process of the tree has waited for a core since these earlier readings.
 fn longest_wait(before: &HashMap<i32, u64>) -> Duration {
     let since = |(pid, now): (i32, u64)| now.saturating_sub(before.get(&pid).copied().unwrap_or(0));
     Duration::from_nanos(waits().into_iter().map(since).max().unwrap_or(0)).min(MOST_WAITING)

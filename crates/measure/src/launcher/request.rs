@@ -96,8 +96,8 @@ pub struct LaunchResult {
     pub seen: crate::runtimes::TreePrograms,
     /// The counters of each Go process of the tree, if they were requested.
     pub exits: Vec<crate::runtimes::go::Exit>,
-    /// Whether a process below the program exited as a shell does that does not find a command; false unless memory
-    /// was traced.
+    /// Whether a process below the program exited with the code of a shell that does not find a command; false unless
+    /// memory was traced.
     pub command_missing: bool,
     /// The number of processes that outlived the program and were ended.
     pub left_behind: u32,

@@ -53,9 +53,9 @@ pub(super) fn unusual_stalls(stalls: &[Stall], parts: &[RunPart]) -> u64 {
     sum(&early).abs_diff(sum(&late))
 }
 
-/// The most by which the answers can have been behind at the end of a window whose backlog grew by `least`. Delays of
-/// the generator, which `backlog_growth` leaves out, may hide a backlog: requests that it noticed late were sent
-/// together, so that the later ones did not wait longer. They hide no more than the longest delay of a response.
+/// The largest time by which the answers can have been behind at the end of a window whose backlog grew by `least`.
+/// Delays of the generator, which `backlog_growth` leaves out, may hide a backlog: requests that it noticed late were
+/// sent together, so that the later ones did not wait longer. They hide no more than the longest delay of a response.
 pub(super) fn most_behind(least: u64, times: &RequestTimes, parts: &[RunPart], last_done: i64) -> u64 {
     let without = times.delayed.least_of(&times.response);
     let delay = |q: f64| {

@@ -82,8 +82,7 @@ pub fn capacity(
         Pace::Open { arrivals, .. } => arrivals,
         Pace::Closed => Arrivals::Constant,
     };
-    // The limit is fixed before the search, so that measurements that keep and that break the limits become void
-    // alike.
+    // The limit is fixed before the search, so that good and bad measurements become void equally often.
     let lateness = match slo.most_lateness() {
         most if most.is_finite() => Duration::from_nanos(most as u64).max(PUNCTUAL),
         _ => LATE,
@@ -149,8 +148,8 @@ pub fn measurement(plan: &Plan, rate: f64) -> Duration {
 }
 
 /// The share of all requests with which the generator was late, or of the ticks of a thread of ordinary priority beside
-/// it, if that is more: a generator with a real-time priority is punctual, and the server may wait for a core all the
-/// same. It includes the requests of parts that are left out because of that.
+/// it, if that is more: a generator with a real-time priority may be punctual although the server waits for a core. It
+/// includes the requests of parts that are left out because of that.
 fn share_of_late(load: &LoadResult, lateness: Duration) -> f64 {
     let share =
         |noticed: &Latencies| noticed.from(lateness.as_nanos() as u64) as f64 / noticed.count().max(1) as f64;
@@ -179,7 +178,7 @@ fn judge(
         behind: load.behind as f64 / load.span.max(1) as f64,
     };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
-    // Only faults of the generator make a measurement void. That a server breaks down is a result.
+    // Only faults of the generator make a measurement void. The failure of a server is a result.
     let spoilt = load.is_spoilt() || (parts.len() as f64) < load.counted().len() as f64 * ENOUGH;
     let counts = slo.limits.iter().map(|limit| {
         let stretches = parts.chunks(parts.len().div_ceil(STRETCHES).max(1));

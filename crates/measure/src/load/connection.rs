@@ -156,8 +156,8 @@ impl Connection {
         self.exchange.into_iter().chain(self.http2.iter().flat_map(|http2| http2.exchanges()))
     }
 
-    /// How a request in flight fails if the connection fails with this class: some streams of a connection that is
-    /// closed may have begun to be answered.
+    /// The class with which a request in flight fails if the connection fails with this class: the answers of some
+    /// streams may have begun.
     pub(crate) fn class_of(&self, exchange: &Exchange, class: Failure) -> Failure {
         match &self.http2 {
             Some(http2) if class == Failure::ClosedEarly => http2.at_end(exchange),
@@ -177,7 +177,7 @@ impl Connection {
     }
 
     /// Whether a request that fails with this class can have been sent while the server was closing the connection: a
-    /// server may close a connection after any answer, and does not read what crosses that on the way.
+    /// server may close a connection after any answer, and does not read requests that are on their way at that moment.
     pub(crate) fn may_have_crossed(&self, class: Failure) -> bool {
         self.heard
             && self.http2.is_none()
@@ -185,8 +185,8 @@ impl Connection {
             && !self.reader.has_begun()
     }
 
-    /// Whether the request in flight may have crossed the end that TLS has announced. How the server closes the
-    /// connection after that says whether it was read.
+    /// Whether the request in flight may have been on its way when TLS announced the end. The way in which the server
+    /// then closes the connection shows whether it read the request.
     pub(crate) fn awaits_close(&self) -> bool {
         self.exchange.is_some()
             && self.tls.as_ref().is_some_and(|tls| tls.has_ended)
@@ -202,7 +202,7 @@ impl Connection {
             || self.socket.as_ref().is_some_and(socket::lacks_acknowledgement)
     }
 
-    /// What is known of a request in flight that is given up.
+    /// The cause of failure of a request in flight that is given up, as far as it is known.
     pub(crate) fn cause_of_time_out(&self, exchange: &Exchange) -> Option<Failed> {
         let lacks = match &self.http2 {
             None => self.reader.lacks(),

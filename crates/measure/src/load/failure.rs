@@ -29,7 +29,7 @@ pub enum Failure {
     BadStatus,
     /// The answer fails a check of the scenario.
     CheckFailed,
-    /// The answer lacks a value that is carried into the next request.
+    /// The answer lacks a value that the next request needs.
     ValueMissing,
     /// The answer redirects to another server, or too often.
     Redirected,
@@ -55,7 +55,7 @@ impl Failure {
         Failure::Unsent,
     ];
 
-    /// Whether no connection was there that the request could be sent on.
+    /// Whether there was no connection on which the request could be sent.
     pub(crate) fn is_before_sending(self) -> bool {
         matches!(self, Failure::Refused | Failure::Unconnected | Failure::Tls | Failure::Unsent)
     }
@@ -138,7 +138,7 @@ const NAMED: usize = 5;
 /// The largest number of causes that are distinguished: a server may redirect each request to a place of its own.
 const CAUSES: usize = 100;
 
-/// What those have as their cause that are not distinguished or not named.
+/// The cause of failures that are not distinguished or not named.
 const ANOTHER: &str = "another";
 
 /// A check that answers failed.
@@ -146,7 +146,7 @@ const ANOTHER: &str = "another";
 pub struct FailedCheck {
     /// The number of answers that failed it.
     pub count: u64,
-    /// What came in the first of them, in words.
+    /// The value in the first such answer, in words.
     pub came: String,
 }
 
@@ -197,7 +197,7 @@ impl Failures {
                 own.map(|((_, cause), count)| (cause.clone(), *count)).collect()
             }
         };
-        // Those that were not distinguished are not named before others.
+        // Causes that were not distinguished come last.
         sorting::by_key(&mut details, |(detail, count)| (detail == ANOTHER, std::cmp::Reverse(*count)));
         let are_named = details.iter().take_while(|(detail, _)| detail != ANOTHER).count().min(NAMED);
         let named = match details.as_slice() {

@@ -114,8 +114,8 @@ fn late(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     })
 }
 
-/// The doubt about a server on this machine beside a generator that is better placed than it: other programs may keep
-/// the server from a core, and the generator does not notice.
+/// The doubt about a server on this machine if its generator has a priority or cores of its own: other programs may
+/// keep the server from a core, and the generator does not notice.
 pub(crate) fn busy_machine(plan: &Plan, result: &LoadResult) -> Option<Doubt> {
     let late = result.tick_lateness.quantile(0.99).unwrap_or(0);
     (u128::from(late) > plan.lateness.as_nanos()).then(|| {
@@ -206,7 +206,8 @@ fn ended(result: &LoadResult) -> Option<Doubt> {
         }
         Ended::Interrupted => {
             let waited = result.unanswered.longest;
-            // Some requests always have no answer yet. They matter where an answer never took that long.
+            // Some requests never have an answer when the run is interrupted. They matter only if they waited longer
+            // than any answer took.
             let unusual = result.times.response.max().is_none_or(|longest| waited > longest);
             let without = match unusual && waited > 0 {
                 true => format!(

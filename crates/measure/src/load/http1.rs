@@ -32,7 +32,7 @@ pub(crate) enum AtEnd {
     Complete(Head),
 }
 
-/// What is known of a request that is given up in the middle of its answer.
+/// The cause of failure of a request that is given up in the middle of its answer.
 pub(crate) const BEGUN: &str = "the answer had begun";
 
 /// The longest head that is accepted, in bytes.
@@ -143,7 +143,7 @@ impl ResponseReader {
         }
     }
 
-    /// What an answer that has begun lacks, as a clause.
+    /// The missing part of an answer that has begun, as a clause.
     pub(crate) fn lacks(&self) -> Option<&'static str> {
         match self.state {
             ResponseState::Head if !self.has_begun() => None,

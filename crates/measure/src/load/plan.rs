@@ -14,7 +14,7 @@ pub struct Plan {
     pub requests: Vec<Request>,
     /// How the next request is chosen.
     pub order: RequestOrder,
-    /// What users do, if they do more than send single requests.
+    /// The scenario of users, if they send more than single requests.
     pub scenario: Option<Arc<Scenario>>,
     /// When requests are sent.
     pub pace: Pace,
@@ -75,8 +75,8 @@ impl GeneratorThreads {
         GeneratorThreads { count, polling: Polling::Auto, cores: Vec::new(), priority: false }
     }
 
-    /// Whether they are better placed than other programs, by a real-time priority or cores of their own. Their
-    /// lateness then does not show how long other programs wait for a core.
+    /// Whether they have a real-time priority or cores of their own. Their lateness then does not show how long other
+    /// programs wait for a core.
     pub fn are_well_placed(&self) -> bool {
         self.priority || !self.cores.is_empty()
     }

@@ -36,7 +36,7 @@ pub struct LoadResult {
     pub closings: u64,
     /// The number of times that a request was sent again, because the server did not process it.
     pub repeated: u64,
-    /// How the requests went by connection, including the warm-up.
+    /// The numbers of connections with and without answers, including the warm-up.
     pub connections: ConnectionOutcomes,
     /// The parts of the run, including the warm-up.
     pub parts: Vec<RunPart>,
@@ -317,8 +317,8 @@ pub struct GeneratorCost {
     pub preempted: u64,
     /// The number of requests that were handled, including the warm-up and failures.
     pub requests: u64,
-    /// The number of these that may have reached the server. Without a connection, or on one that the server was closing
-    /// after an answer, a request does not.
+    /// The number of these that may have reached the server. A request does not reach it without a connection, or on
+    /// one that the server was closing after an answer.
     pub reached: u64,
 }
 

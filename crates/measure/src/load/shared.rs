@@ -94,7 +94,7 @@ impl LoadShared {
     }
 }
 
-/// What the reader needs to know about the answer to a request.
+/// What the reader of an answer needs to know about its request.
 fn expected(request: &Request) -> Expect {
     Expect { no_body: request.method == "HEAD", keep: request.keeps() }
 }
@@ -108,7 +108,7 @@ pub(crate) struct LiveFigures {
     pub(crate) backlog: AtomicU64,
     pub(crate) p50: AtomicU64,
     pub(crate) p99: AtomicU64,
-    /// What observers see; it is only written if the plan requests it.
+    /// The figures for observers; they are written only if the plan requests them.
     pub(crate) record: Mutex<LiveRecord>,
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct StallDetector {
 }
 
 impl StallDetector {
-    /// A request is due, as noticed at a time. What was due before that could not be answered.
+    /// Records that a request is due, as noticed at a time. Before that time it could not be answered.
     pub(crate) fn due(&mut self, noticed: u64) {
         self.waiting += 1;
         self.most = self.most.max(self.waiting);

@@ -91,12 +91,13 @@ pub(crate) struct KindPart {
     pub(crate) carried: DelayedRecord,
 }
 
-/// Up to how much of a response the generator was late.
+/// The largest part of a response that may be a delay of the generator.
 #[derive(Clone, Copy)]
 struct Lateness {
     /// With this request itself.
     own: u64,
-    /// With this request, or with others in flight at the same time, for which it may have waited.
+    /// The generator was late with this request, or with others in flight at the same time, for which this one may have
+    /// waited.
     carried: u64,
 }
 
@@ -143,7 +144,7 @@ impl KindRecord {
     }
 }
 
-/// What became of the requests since the start of a turn, for observers. The counts are of the same moment.
+/// The outcomes of the requests since the start of a turn, for observers. All counts are of the same moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveRecord {
     /// The number of good answers.

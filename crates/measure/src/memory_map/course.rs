@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const MOST: usize = 800;
 
 /// The pause after an expensive reading is the reading's processor time multiplied by this number. Scruple may delay a
-/// launch that it made only for the reading, but hardly a process that does real work.
+/// launch that it made only for the reading, but must hardly delay a process that does real work.
 #[derive(Clone, Copy)]
 enum PauseFactor {
     OwnLaunch = 10,

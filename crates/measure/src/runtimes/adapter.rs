@@ -124,12 +124,13 @@ impl Runtime {
         !matches!(self, Runtime::Python | Runtime::Php | Runtime::Perl)
     }
 
-    /// Whether the runtime takes every object from malloc, and leaves there at its end what is still in use.
+    /// Whether the runtime takes every object from malloc, and does not free the objects that are still in use at its
+    /// end.
     pub fn leaves_objects_in_malloc(self) -> bool {
         self == Runtime::Perl
     }
 
-    /// Whether the runtime can be asked what is alive after a collection of the whole heap ([`LIVE`]).
+    /// Whether the runtime can report the live data after a collection of the whole heap ([`LIVE`]).
     fn says_what_is_alive(self) -> bool {
         use Runtime::{Ghc, Go, Guile, Jvm, Node, Ocaml, Python, Ruby};
         matches!(self, Ghc | Go | Guile | Jvm | Node | Ocaml | Python | Ruby)

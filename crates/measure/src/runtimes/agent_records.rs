@@ -70,7 +70,7 @@ impl AgentRecord {
     pub(super) fn refused(&self) -> bool {
         self.flags & 16 != 0
     }
-    /// Whether the allocators of CPython, which had counted in its parent, began it in a forked process.
+    /// Whether the allocators of CPython, which had counted in the parent, began this record in a forked process.
     pub(super) fn begun_by_child(&self) -> bool {
         self.flags & 64 != 0
     }

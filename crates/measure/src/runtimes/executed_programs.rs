@@ -1,4 +1,4 @@
-//! The programs that ran in a process tree, as a launch shows that stops processes when they execute a program.
+//! The programs that ran in a process tree, from a launch that stops processes when they execute a program.
 
 use super::elf::Elf;
 use super::go::Build;
@@ -32,7 +32,7 @@ impl TreePrograms {
     }
 }
 
-/// Looks at the files of the programs that a tree executes, once at each.
+/// Examines the files of the programs that a tree executes, each file once.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramFiles {
     known: HashSet<(u64, u64)>,

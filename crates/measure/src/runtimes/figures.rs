@@ -100,7 +100,7 @@ pub const COMMON: &[&str] = &[
     "heap.peak",
 ];
 
-/// The text in the source of a figure before the runtimes whose part is missing, because they never report it.
+/// The text in the source of a figure that precedes the runtimes that never report their part of it.
 pub const WITHOUT: &str = "; without ";
 
 /// The times of collections, for which zero is not a valid value.

@@ -210,8 +210,9 @@ impl Instrument for Runtimes {
         let of_node = left.answers.iter().filter(|answer| answer.runtime == Runtime::Node);
         self.pauses = of_node.flat_map(super::node::pauses).collect();
         self.pauses.extend(left.records.iter().flat_map(|record| record.pauses.iter().copied()));
-        // The log of a stripped Go program also contains the collections of other Go programs in the tree. It counts
-        // only if the counters of one of them are not known, because both together would count collections twice.
+        // The log of a stripped Go program also contains the collections of other Go programs in the tree. The log
+        // counts only if the counters of one of these programs are not known, because log and counters together would
+        // count collections twice.
         let unknown = self.stripped.take().or_else(|| go::unknown_place(&outcome.exits));
         let log = self.cut.take().map(of_cut).and_then(|log| match log.runtime {
             Runtime::Go => unknown.map(|why| RuntimeReport { missing: Some(why), ..log }),

@@ -59,8 +59,8 @@ fn figures_of(record: &AgentRecord, _answers: &[&HookFile]) -> Result<Vec<Runtim
     }
 }
 
-/// The live size at the end of the program, and at most, in bytes. If the heap had been much larger before, what was in it
-/// may have been alive; else only garbage was in it besides.
+/// The live size at the end of the program, and its upper bound, in bytes. If the heap had been much larger before, its
+/// contents may have been alive; otherwise the rest of it was garbage.
 fn live(record: &AgentRecord, peak: f64) -> Option<[RuntimeFigure; 2]> {
     let at_end = record.reported().then(|| record.values[0] as f64 * WORD)?;
     const SLACK: f64 = 4e6;

@@ -47,8 +47,8 @@ fn figures_of(record: &AgentRecord, answers: &[&HookFile]) -> Result<Vec<Runtime
     Ok(figures)
 }
 
-/// The most memory that the heap held: at a collection of the young objects the nursery is full, and the rest of the
-/// heap is what the log calls the memory in use.
+/// The most memory that the heap held: at a collection of the young objects the nursery is full, and the log calls the
+/// rest of the heap the memory in use.
 ///
 /// PyPy collects once at its start, when nothing is in use yet. Where the nursery is as large as the processor's cache,
 /// no other collection may follow, and then the log does not say what was in use.

@@ -64,8 +64,8 @@ pub fn recognise(program: &Program) -> Vec<Recognised> {
             metrics,
             lacking,
         });
-        // A Haskell program may contain OCaml's words by chance. These programs contain their runtime, and rarely
-        // have two.
+        // A Haskell program may contain OCaml's words by chance. Programs of both languages contain their runtime, and
+        // rarely two.
         if matches!(runtime, Runtime::Ghc | Runtime::Ocaml | Runtime::Racket | Runtime::Go) {
             break;
         }

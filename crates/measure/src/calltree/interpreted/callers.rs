@@ -23,12 +23,12 @@ pub(super) struct Called {
 pub(super) struct Callees {
     /// How often the function executed calls, by the called name.
     pub named: SortedMap<String, u64>,
-    /// The functions that it contains and hands to methods which call them before they return: their names, with the
+    /// The functions that it contains and passes to methods which call them before they return: their names, with the
     /// methods' names.
     pub handed: BTreeSet<(String, String)>,
     /// The same for functions that have a name, which others may use, too.
     pub handed_by_name: BTreeSet<(String, String)>,
-    /// The names that it uses in other ways. Functions with these names may be called from anywhere.
+    /// The names that it uses otherwise. Functions with these names may be called from anywhere.
     pub mentioned: BTreeSet<String>,
 }
 
@@ -77,8 +77,8 @@ pub(super) fn places(functions: &[Called], callers: &[Vec<(usize, u64)>]) -> Vec
     places
 }
 
-/// A function that calls itself through others: one of those by which a function is called that has no place yet,
-/// since each of these is called by another one.
+/// Returns a function that calls itself through others. Every function without a place is called by another one without
+/// a place, so following callers leads to such a function.
 fn on_cycle(function: usize, callers: &[Vec<(usize, u64)>], of: &[Option<Vec<usize>>]) -> usize {
     let mut seen = BTreeSet::new();
     let mut at = function;
@@ -133,7 +133,7 @@ fn divided(number: u64, weights: &[u64]) -> Vec<u64> {
     weights.iter().map(part).collect()
 }
 
-/// Returns for each function who calls it how often; nothing if the calls that the texts show are not all of its calls.
+/// Returns the callers of each function, with the numbers of calls; none if the texts do not show all of its calls.
 pub(super) fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
     let mut named: SortedMap<&str, Option<usize>> = SortedMap::new();
     for (index, one) in functions.iter().enumerate().filter(|(_, one)| !one.name.is_empty()) {
@@ -165,14 +165,14 @@ pub(super) fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
     callers
 }
 
-/// Returns the functions that only one function hands to built-in methods, and nothing uses otherwise than by calling
-/// them, each with the one that hands it.
+/// Returns the functions that only one function passes to built-in methods and that are otherwise only called, each
+/// with the function that passes it.
 fn handers(functions: &[Called], named: &SortedMap<&str, Option<usize>>) -> SortedMap<usize, usize> {
     let mut found: SortedMap<usize, Option<usize>> = SortedMap::new();
     for (at, one) in functions.iter().enumerate() {
         for (name, method) in one.callees.handed.iter().chain(&one.callees.handed_by_name) {
             if let Some(Some(callee)) = named.get(name.as_str()) {
-                // A method of the program's own may keep what it is handed, and call it later.
+                // A method of the program may keep a function that is passed to it, and call it later.
                 let hander = (!named.contains_key(method.as_str())).then_some(at);
                 found
                     .entry(*callee)
@@ -227,7 +227,7 @@ mod tests {
             shown(all).iter().filter(|one| one.0 == 2).map(|one| (one.1, one.2)).collect()
         };
         assert_eq!(of_b(&[top(), a(), b()]), [(Some(0), 1), (Some(1), 6)]);
-        // `map` is a function of the program; two functions hand it; something else has it.
+        // `map` is a function of the program; two functions pass it; something else uses it.
         assert_eq!(of_b(&[top(), a(), b(), called("map", 1, 1, &[])]), [(None, 7)]);
         assert_eq!(of_b(&[hands(top(), "sort"), a(), b()]), [(None, 7)]);
         let mut other = top();

@@ -83,7 +83,7 @@ struct CoveredScript {
     functions: Vec<Covered>,
 }
 
-/// A function: its own range first, then the blocks in it that ran another number of times.
+/// A function: its own range first, then the blocks in it that ran a different number of times.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Covered {

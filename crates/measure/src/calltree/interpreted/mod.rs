@@ -42,7 +42,7 @@ pub struct ScriptSession {
 /// What the processes of a launch counted.
 #[derive(Debug, Default)]
 pub struct ScriptCounts {
-    /// The tree of all processes: what the language counts stands where instructions are.
+    /// The tree of all processes. The counts of the language stand in place of instructions.
     pub side: Side,
     /// Processes that counted.
     pub processes: usize,
@@ -75,7 +75,7 @@ impl Language {
         }
     }
 
-    /// Whether the callers of every function are known, besides the number of its calls.
+    /// Whether the callers of every function are known, and not only the number of its calls.
     pub fn has_all_callers(self) -> bool {
         self != Language::JavaScript
     }
@@ -133,8 +133,8 @@ impl ScriptSession {
     }
 }
 
-/// A side with nothing but its root, whose functions have digests of their code. Where functions have no callers, the
-/// root counts as none.
+/// A side with only its root, for functions that have digests of their code. If callers are not known, the root does
+/// not count as one.
 fn empty_side(language: Language) -> Side {
     let mut side = Side { digests: Some(vec![0]), ..Side::default() };
     let named = explain::Function { trampoline: !language.has_all_callers(), ..explain::Function::default() };

@@ -39,7 +39,7 @@ struct UnwindEntry {
 #[derive(Clone)]
 struct RegisterRules {
     frame: Cfa,
-    /// Rules that do not leave a register as it is.
+    /// The registers whose rule changes them.
     registers: Vec<(u16, Rule)>,
     /// Whether the frame is the kernel's call of a signal handler, so that its caller did not call anything.
     signal: bool,
@@ -226,7 +226,7 @@ impl RegisterRules {
     }
 }
 
-/// Evaluates an expression, which is on a stack that holds the frame's address if that is known.
+/// Evaluates an expression. Its stack begins with the frame's address if that is known.
 fn evaluate(
     expression: &Expression<DwarfReader>,
     registers: &Registers,

@@ -66,7 +66,7 @@ pub(super) fn read(
     for process in &totals.processes {
         reading.processes.insert(process.unit, ProcessSites::default());
     }
-    // Maps first: that of a sample may be in another thread's piece.
+    // Maps are read first, because the map of a sample may be in another thread's piece.
     each_piece(records, recorded.pieces, |piece| reading.read_maps(piece))?;
     each_piece(records, recorded.pieces, |piece| reading.read_samples(piece, recorded.mean))?;
     let damaged = reading.damaged;

@@ -82,7 +82,8 @@ pub(super) fn fill(sites: &mut HeapSites, events: &[HeapEvent], began: u64) -> (
 }
 
 /// Reduces the figures of contexts in proportion where their sum exceeds what was counted in the whole process, so that
-/// no part is larger than the whole. The blocks at the peak are not counted, so they are reduced as the bytes there.
+/// no part is larger than the whole. The number of blocks at the peak is not counted, so it is reduced in the same
+/// proportion as the bytes at the peak.
 pub(super) fn reduce_to_total(sites: &mut HeapSites) {
     let (counted, sum) = (sites.total, sites.sum());
     let at_peak = kept(counted.at_peak.bytes, sum.at_peak.bytes);
@@ -107,7 +108,7 @@ fn share_of(whole: MemoryBlocks, (blocks, bytes): (f64, f64)) -> MemoryBlocks {
     MemoryBlocks { blocks: (whole.blocks as f64 * blocks) as u64, bytes: (whole.bytes as f64 * bytes) as u64 }
 }
 
-/// The live bytes over time, of each of many equal intervals the largest.
+/// The live bytes over time: the largest value in each of many equal intervals.
 fn course(events: &[HeapEvent], began: u64) -> HeapCourse {
     let last = events.last().map_or(0, |event| event.time.saturating_sub(began));
     let width = (last / POINTS).max(1);

@@ -41,7 +41,7 @@ impl AttachedTool {
             }
             std::thread::sleep(POLL);
         }
-        // What it does between attaching and observing takes milliseconds.
+        // Its work between attaching and observing takes milliseconds.
         std::thread::sleep(AGAIN);
         Ok(tool)
     }

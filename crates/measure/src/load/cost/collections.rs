@@ -155,7 +155,7 @@ pub fn pauses(
     Ok(Pauses::of(&run.load, &run.pauses?))
 }
 
-/// What one of the `requests` that the second run had more added to each figure.
+/// The amount that each additional request of the second run added to each figure; `requests` is their number.
 fn each_request(few: &[Reading], many: &[Reading], requests: f64) -> Vec<Reading> {
     let each = KEYS.iter().filter_map(|key| {
         let of = |readings: &[Reading]| readings.iter().find(|reading| reading.key == *key).cloned();
@@ -170,8 +170,8 @@ fn each_request(few: &[Reading], many: &[Reading], requests: f64) -> Vec<Reading
     each.collect()
 }
 
-/// What the additional requests of the second run added to a figure. A request never takes anything back, so a figure
-/// that is smaller after more requests only shows how much two runs of the server differ.
+/// The amount that the additional requests of the second run added to a figure. A request never reduces a figure, so a
+/// figure that is smaller after more requests only shows how much two runs of the server differ.
 fn added(few: f64, many: f64) -> Result<f64, String> {
     match many >= few {
         true => Ok(many - few),
@@ -295,7 +295,7 @@ fn processor_times(processes: &[i32]) -> Vec<(i32, Option<u64>)> {
     processes.iter().map(|pid| (*pid, cpu_clock(*pid))).collect()
 }
 
-/// The processes that had ended before, or have not run since.
+/// The processes that had ended before, or that have not run since then.
 fn unchanged(before: &[(i32, Option<u64>)]) -> Vec<i32> {
     let idle = before.iter().filter(|(pid, time)| time.is_none() || cpu_clock(*pid) == *time);
     idle.map(|(pid, _)| *pid).collect()

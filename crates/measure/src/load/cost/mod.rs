@@ -2,7 +2,7 @@
 //!
 //! Counters of the server are read around windows of load, which have different lengths at the same rate. The
 //! regression of the counters' growth on the requests gives the cost per request. [`sheet`] accepts all counters that
-//! only grow.
+//! never decrease.
 
 mod attached_tool;
 pub mod by_function;

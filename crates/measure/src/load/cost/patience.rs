@@ -1,5 +1,5 @@
-//! How long a server is waited for. On a busy machine an instrument that starts, or that writes its result at the end, may
-//! wait for a core most of the time, so such waits do not count.
+//! How long to wait for a server. On a busy machine an instrument that starts, or that writes its result at the end,
+//! may wait for a core most of the time, so such waits do not count.
 
 use crate::process_stat::{ProcessStat, processes};
 use crate::scheduler_waits::{self, Threads};
@@ -41,8 +41,8 @@ fn threads_of(group: i32) -> Group {
     members(group).filter_map(|id| Some((id, scheduler_waits::threads(id)?))).collect()
 }
 
-/// How long the process that waited most has waited for a core since an earlier reading. Of each process, the thread
-/// that ran most counts.
+/// The longest time that a process has waited for a core since an earlier reading. Each process counts by the thread
+/// that ran most.
 fn waited(before: &Group, now: &Group) -> Duration {
     let none = Threads::default();
     let waits = now.iter().map(|(id, now)| now.since(before.get(id).unwrap_or(&none)).busiest_waited);

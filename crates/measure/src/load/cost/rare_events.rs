@@ -7,7 +7,7 @@ use scruple_core::per_request::Bounds;
 use scruple_core::unit::Unit;
 use scruple_stats::Interval;
 
-/// Widens intervals without width by one event in the windows, unless the cost is a whole number: then the same may
+/// Widens intervals without width by one event in the windows, unless the cost is a whole number: the event may then
 /// happen at each request.
 pub(super) fn allow_for_one_more(rows: &mut [CostRow], windows: &[Window]) {
     let lengths = windows.iter().map(|window| window.requests);

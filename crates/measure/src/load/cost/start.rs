@@ -274,7 +274,8 @@ impl StartedServer {
         while let Some(above) = top.and_then(parent).filter(|above| all.contains(above)) {
             top = Some(above);
         }
-        // What stands twice would get each signal twice, and a server may take the second for an order to end at once.
+        // A process that is listed twice would get each signal twice, and a server may take the second signal for an
+        // order to end at once.
         if let Some(top) = top.filter(|top| *top != self.group()) {
             found.push(top);
             found.extend(descendants(top));
@@ -308,7 +309,7 @@ impl StartedServer {
         self.known.iter().copied().filter(is_outside).collect()
     }
 
-    /// Whether no process of the server runs any more, but for those that its first process left in its group.
+    /// Whether no process of the server runs any more, except for those that its first process left in its group.
     fn is_over(&mut self) -> bool {
         self.status().is_some() && self.outside().is_empty()
     }
@@ -424,7 +425,7 @@ mod tests {
         };
         let error = start("exit 0");
         assert!(matches!(error, ServerError::NothingLeft { .. }), "{error}");
-        // What was left in a session of its own ends later, and is waited for until then.
+        // A process that was left in its own session ends later, and the test waits for it.
         let began = Instant::now();
         let error = start("setsid sleep 2 & exit 0");
         assert!(matches!(error, ServerError::NothingLeft { .. }), "{error}");

@@ -32,7 +32,7 @@ pub struct CountedThreads {
     /// The counts of all threads that were seen.
     pub seen: ThreadCounts,
     /// The processor time in nanoseconds of threads and processes that were not seen, because they started and ended
-    /// between.
+    /// between two readings.
     pub unseen: u64,
 }
 

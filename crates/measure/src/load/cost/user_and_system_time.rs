@@ -1,6 +1,6 @@
-//! How precisely user and system time are known. At each tick the kernel looks in which mode a thread is, and it
-//! divides the processor time, which it knows exactly, in this proportion. That is an estimate as long as ticks fall into
-//! requests at random.
+//! How precisely user and system time are known. The kernel knows the processor time exactly. At each tick it notes in
+//! which mode a thread is, and it divides the processor time in the proportion of these ticks. That is a usable
+//! estimate only if ticks fall into requests at random.
 
 use super::cost_row::CostRow;
 use super::window::Window;
@@ -12,13 +12,13 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// The metrics of the division.
 pub const KEYS: [&str; 2] = ["time.user", "time.sys"];
 
-/// Why user and system time are not known where requests are due at even intervals: a server that handles 1000 requests
-/// per second looks at each of 250 ticks as it did at the last one.
+/// Why user and system time are not known if requests are due at even intervals: a server that handles 1000 requests
+/// per second is in the same state at each of 250 ticks per second.
 pub const TICKS_IN_STEP: &str = "the kernel divides processor time at its clock ticks, which fall into the same \
                                  moments of requests at even intervals; --rate poisson:RATE avoids this";
 
-/// Widens the intervals of user and system time by what the number of ticks leaves open, or marks them as absent if
-/// that is more than the whole processor time. Neither is more than the whole.
+/// Widens the intervals of user and system time by the uncertainty that the number of ticks leaves, or marks them as
+/// absent if that is more than the whole processor time. Neither time is larger than the whole.
 pub(super) fn divide(rows: &mut [CostRow], windows: &[Window]) {
     let each = |row: &CostRow| row.cost.as_ref().ok().map(|cost| cost.each);
     let Some(whole) = rows.iter().find(|row| row.key == "time.cpu").and_then(each) else { return };

@@ -315,7 +315,7 @@ impl Generator {
             .collect();
         if connection.may_have_crossed(class) {
             self.recorder.closings += 1;
-            // As clients do, a request is sent again if that does no harm.
+            // A request is sent again if that does no harm, as clients do.
             if let [(exchange, _)] = lost[..]
                 && self.plan.requests[exchange.request as usize].is_idempotent()
                 && connection.was_unread(class)
@@ -366,7 +366,7 @@ impl Generator {
         }
     }
 
-    /// Handles a failed attempt to connect: the request that waited for the connection fails, and the next attempt is
+    /// Handles a failed attempt to connect: the request that waits for the connection fails, and the next attempt is
     /// delayed.
     pub(super) fn unconnected(&mut self, index: usize, class: Failure) {
         let now = clock::now();

@@ -170,7 +170,8 @@ impl Generator {
             if self.connections.all_failed() && self.connections.last_failure == Some(Failure::Tls) {
                 break;
             }
-            // The time may have passed while this thread waited for a core, so events that have arrived still count.
+            // The time-out may have passed while this thread waited for a core, so events that have arrived still
+            // count.
             let late = now >= deadline;
             self.retry(now);
             let wait = if late { 0 } else { self.connections.next_retry(now + 10_000_000) - now };

@@ -1,10 +1,10 @@
 //! Decides whether a closed loop polls for answers before it sleeps.
 //!
-//! A busy server answers within microseconds. If the generator sleeps in between, the server has to wake it for
-//! nearly every answer, which costs the server answers. Polling for no longer than a sleep costs is at most twice as
-//! expensive as knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991, "Empirical
-//! studies of competitive spinning for a shared-memory multiprocessor"). If polling fails, because the server is slow
-//! or waits for this very core, it becomes rare.
+//! A busy server answers within microseconds. If the generator sleeps in between, the server has to wake it for nearly
+//! every answer, which costs the server answers. If polling ends when it has cost as much as a sleep, the total cost is
+//! at most twice that of knowing beforehand which of the two is cheaper (Karlin, Li, Manasse and Owicki 1991,
+//! "Empirical studies of competitive spinning for a shared-memory multiprocessor"). If polling fails, because the
+//! server is slow or waits for this very core, it becomes rare.
 
 /// The largest number of sleeps between two attempts to poll.
 const LONGEST_REST: u32 = 64;

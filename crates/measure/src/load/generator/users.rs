@@ -46,7 +46,7 @@ struct User {
     step: u32,
     /// The time at which the session's first request was due, and the part of that time.
     began: (u64, u16),
-    /// Up to how many nanoseconds of the session were delays of the generator.
+    /// The largest number of nanoseconds of the session that may have been delays of the generator.
     late: u64,
     values: Vec<Option<Vec<u8>>>,
     cookies: Cookies,
@@ -250,7 +250,7 @@ impl Users {
             user.redirects += 1;
             let path = place.and_then(|place| server.path(place, &user.path));
             let Some(path) = path.filter(|_| user.redirects <= scenario.redirects) else {
-                // What a query contains may differ for each request.
+                // The query is left out, because it may differ for each request.
                 let named =
                     place.map(|place| excerpt(place.split(|byte| *byte == b'?').next().unwrap_or(place)));
                 let to = named.map_or("no Location".to_owned(), |place| format!("the Location {place}"));
@@ -284,7 +284,7 @@ impl Users {
     }
 }
 
-/// What is known of a request that failed because of what its answer has, or lacks.
+/// The cause of failure of a request whose answer contains something wrong, or lacks something.
 fn failed(class: Failure, request: &str, status: u16, has: &str) -> Failed {
     let request = excerpt(request.as_bytes());
     Failed::Cause(class, format!("{request} was answered with status {status} and {has}").into())

@@ -47,7 +47,7 @@ pub(crate) struct KeptAnswer<'a> {
 }
 
 impl KeptAnswer<'_> {
-    /// The coding of the content (RFC 9110, section 8.4), if it has one, and whether it is known here.
+    /// The coding of the content (RFC 9110, section 8.4), if it has one, and whether this code can decode it.
     pub(crate) fn coding(&self) -> Option<(&[u8], bool)> {
         let coding = self.head.header("content-encoding")?;
         let is = |name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
@@ -65,7 +65,7 @@ impl KeptAnswer<'_> {
             true => DeflateDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain),
             false => MultiGzDecoder::new(self.body).take(KEPT as u64).read_to_end(&mut plain),
         };
-        // Of content that was not kept whole, the end is missing.
+        // The end is missing if the content was not kept whole.
         (end.is_ok() || !plain.is_empty()).then_some(plain)
     }
 }

@@ -43,7 +43,7 @@ impl Cookies {
         self.0.retain(|other| other.name != cookie.name || other.path != cookie.path);
         // The age takes precedence over the date.
         if !gone.unwrap_or(past) {
-            // Those with longer paths come first, because servers take the first of two with the same name.
+            // Cookies with longer paths come first, because servers take the first of two with the same name.
             let at = self.0.iter().position(|other| other.path.len() < cookie.path.len());
             self.0.insert(at.unwrap_or(self.0.len()), cookie);
         }

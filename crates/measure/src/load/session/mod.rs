@@ -122,7 +122,7 @@ fn unreachable(address: &Address, error: &std::io::Error) -> LoadError {
         return LoadError::NoSocket { path: path.display().to_string() };
     }
     let class = super::connection::unconnected(error);
-    // The class of a refused connection says all that the system does.
+    // The class of a refused connection already says everything that the system's error says.
     let system = if class == Failure::Refused { String::new() } else { format!(" ({error})") };
     LoadError::Unreachable {
         address: address.to_string(),

@@ -1,5 +1,5 @@
-//! Ticks: how late the machine wakes a thread of ordinary priority, beside a generator that is better placed than the
-//! server.
+//! Ticks: how late the machine wakes a thread of ordinary priority, beside a generator that has a priority or cores of
+//! its own.
 
 use super::super::clock;
 use super::super::latencies::{Latencies, SparseHistogram};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const TICK: u64 = 1_000_000;
 
 /// How late the calling thread noticed each tick, from the start of the turn until it is `over`. Each tick counts by
-/// itself, also of several that were noticed together, so the share of late ticks is a share of the time.
+/// itself, even if several were noticed together, so the share of late ticks is a share of the time.
 pub(super) fn lateness(start: &TurnStart, over: &AtomicBool) -> Latencies {
     let mut record = SparseHistogram::default();
     let mut due = 0;

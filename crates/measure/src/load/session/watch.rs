@@ -1,4 +1,4 @@
-//! What the thread that waits for the others watches: marks, progress, and limits that abort the load.
+//! The thread that waits for the others watches marks, progress, and the limits that abort the load.
 
 use super::super::abort::WatchedLimits;
 use super::super::clock;
@@ -69,7 +69,7 @@ impl WatchState {
         if shared.stopped() {
             return;
         }
-        // A short turn is over before it is looked at, and those who add up turns have to know that one begins.
+        // A short turn may end before the first report, and observers that add up turns have to know that one begins.
         on_event(TurnEvent::Progress(&LoadProgress::default()));
         if self.marks.len() > 1 && plan.warm_up_before() == 0 {
             on_event(TurnEvent::Mark(0, Handled { shared, whole: None }));

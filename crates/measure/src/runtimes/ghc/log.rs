@@ -1,4 +1,4 @@
-//! Reads the log of collections (`-S`), which has one line for each, and derives the distribution of pauses.
+//! Reads the log of collections (`-S`), which has one line per collection, and derives the distribution of pauses.
 
 /// One collection. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

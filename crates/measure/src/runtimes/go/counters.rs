@@ -24,7 +24,7 @@ pub struct Counters {
     pub heap: u64,
     /// The number of live bytes after the last collection.
     pub live: u64,
-    /// `live` and the bytes that were allocated since, with the free places of the blocks in use.
+    /// `live` and the bytes that were allocated since, including the free places of the blocks in use.
     pub live_at_most: u64,
 }
 

@@ -39,8 +39,8 @@ impl HeapBeans {
         beans
     }
 
-    /// Takes away the collections that the questions of the agent caused. Allocations cause young collections; where a
-    /// collector has no generations, its cycles are not the stops that the agent counts, and nothing is taken away.
+    /// Subtracts the collections that the queries of the agent caused. Allocations cause young collections. If a
+    /// collector has no generations, its cycles are not the stops that the agent counts, and nothing is subtracted.
     pub(super) fn subtract_caused_collections(mut self, stops: f64) -> HeapBeans {
         if let Some((_, count)) = self.collectors.iter_mut().find(|(name, _)| is_young(name)) {
             *count = (*count - stops).max(0.0);
@@ -100,8 +100,8 @@ impl HeapBeans {
         (!self.collectors.is_empty()).then_some(counts)
     }
 
-    /// Whether the program runs during whole collections. What such a collector leaves contains what was allocated
-    /// meanwhile, and whole regions of garbage that it did not empty, so it says nothing about live data.
+    /// Whether the program runs during whole collections. The heap after such a collection contains objects that were
+    /// allocated meanwhile, and whole regions of garbage, so its size says nothing about live data.
     pub(super) fn is_concurrent(&self) -> bool {
         self.collectors.iter().any(|(name, _)| name.ends_with(" Pauses"))
     }

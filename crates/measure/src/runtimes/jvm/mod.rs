@@ -26,8 +26,8 @@ pub(super) const ADAPTER: Adapter = Adapter {
     ..Adapter::SILENT
 };
 
-/// A small space for young objects, and a collector that returns to it all that it frees, whichever the command line
-/// selects. The second compiler takes more and more from malloc while the program runs.
+/// A small space for young objects, and a collector that reuses all memory that it frees, whichever collector the
+/// command line selects. The second compiler is off, because it takes more and more from malloc while the program runs.
 const LITTLE_GARBAGE: &str = "-XX:+IgnoreUnrecognizedVMOptions -XX:-UseG1GC -XX:-UseZGC -XX:-UseShenandoahGC \
                               -XX:-UseParallelGC -XX:-UseConcMarkSweepGC -XX:+UseSerialGC -XX:NewSize=1m \
                               -XX:MaxNewSize=1m -XX:InitialRAMPercentage=0.05 -XX:TieredStopAtLevel=1";

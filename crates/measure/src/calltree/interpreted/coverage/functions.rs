@@ -39,7 +39,7 @@ const CALL_BACK: [&str; 13] = [
 /// Built-in functions that call the function that is their second argument, and do not keep it.
 const CALL_BACK_SECOND: [&str; 5] = ["from", "parse", "replace", "replaceAll", "stringify"];
 
-/// A function of a file, with what is its own and not that of the functions in it.
+/// A function of a file, with its own figures, without those of the functions inside it.
 pub(super) struct OwnFunction {
     pub(super) name: String,
     pub(super) calls: u64,
@@ -139,12 +139,12 @@ struct CallsInText<'a> {
     called: &'a [String],
     text: &'a [u16],
     places: &'a [Range<usize>],
-    /// The tokens that hand a function to a built-in method.
+    /// The tokens that pass a function to a built-in method.
     arguments: BTreeSet<usize>,
 }
 
 impl CallsInText<'_> {
-    /// Adds what the word with this number says about the callees of the function around it.
+    /// Adds the callee that the word with this number names to the function around it.
     fn add_to(&mut self, callees: &mut Callees, number: usize, executed: u64) {
         let name = self.word(number);
         let Some(open) = opening_of_call(self.text, self.places, number) else {
@@ -167,7 +167,7 @@ impl CallsInText<'_> {
         *calls = calls.saturating_add(executed);
     }
 
-    /// Adds the function that a call hands to a built-in method, which calls it.
+    /// Adds the function that a call passes to a built-in method, which calls it.
     fn add_handed(&mut self, callees: &mut Callees, method: &str, open: usize) {
         let argument = match (CALL_BACK.contains(&method), CALL_BACK_SECOND.contains(&method)) {
             (true, _) => Some(open + 1),
@@ -204,7 +204,7 @@ fn opening_of_call(text: &[u16], places: &[Range<usize>], number: usize) -> Opti
     is(text, places, open, "(").then_some(open)
 }
 
-/// The number of the token with which the second argument of a call begins, behind its opening parenthesis.
+/// The number of the first token of the second argument of a call, given the number of its opening parenthesis.
 fn second_argument(text: &[u16], places: &[Range<usize>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (number, place) in places.iter().enumerate().skip(open + 1) {
@@ -234,7 +234,7 @@ fn begins_function(all: &[(Block, &Covered)], start: usize, name: &str) -> bool 
     function_at(all, start).is_some_and(|at| all[at].1.function_name == name)
 }
 
-/// Puts together what is known of functions that ran.
+/// Combines the figures of functions that ran.
 fn owned(
     all: &[(Block, &Covered)],
     names: Vec<String>,
