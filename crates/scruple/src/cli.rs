@@ -163,7 +163,8 @@ fn not_text() -> Fault {
     ))
 }
 
-/// What names the present option, if the parser does not know an option because it has another name now.
+/// Returns a sentence that names the present option, if the parser does not know an option because it has another name
+/// now.
 fn former_option(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     former_names::of_option(&named_verb(), option)

@@ -105,7 +105,7 @@ fn without_variables(command: &str) -> String {
     command.split_inclusive(ends_word).map(shown).collect()
 }
 
-/// The value of a variable whose name says that it is a secret, and all that follows it.
+/// Returns the value of a variable whose name says that it is a secret, and the rest of the text after it.
 fn secret_of(text: &str) -> Option<&str> {
     let (name, value) = text.split_once('=')?;
     (is_variable(name) && is_secret(name)).then_some(value)

@@ -28,9 +28,10 @@ pub struct RegressionOrigin {
     pub function: String,
     /// The additional cost of the function.
     pub delta: f64,
-    /// What the additional cost counts, if it is not the metric: what an interpreter counts of a script's function.
+    /// The unit of the additional cost if it is not that of the metric: what an interpreter counts for a script's
+    /// function.
     pub counts: Option<String>,
-    /// Whether the code of the function is the same in both versions, so that it only shows what another cause does.
+    /// Whether the code of the function is the same in both versions, so that the cause is elsewhere.
     pub same_code: bool,
     /// The part of the source change that touches the function.
     pub hunk: Option<Hunk>,
@@ -178,7 +179,7 @@ fn of_metric(found: &Findings, subject: &str, metric: &str) -> Vec<RegressionOri
         return Vec::new();
     };
     let counts = Some(found.word(count)).filter(|word| *word != count.word()).map(str::to_owned);
-    // Unchanged code of an interpreter only shows what the script does.
+    // Unchanged code of an interpreter only shows the effect of the script.
     let only_shows = |row: &FunctionDifference| row.same_code == Some(true) && found.originates_in_script();
     let worse = found.shown_rows(explanation).filter(|row| row.delta > 0.0 && !only_shows(row)).take(NAMED);
     let origin = |row: &FunctionDifference| RegressionOrigin {

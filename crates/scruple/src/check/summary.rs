@@ -40,7 +40,7 @@ pub struct SummaryContext {
 }
 
 impl SummaryContext {
-    /// What the options about the store say of the gate.
+    /// What the options about the store mean for the gate.
     pub fn named(store: &StoreArgs) -> SummaryContext {
         let address = || paths::store_address(store.store.as_deref()).ok();
         let store_option = (!store.no_store).then(address).flatten().map(|place| paths::store_option(&place));
@@ -108,9 +108,10 @@ pub struct GateSummary {
     pub runs: Vec<String>,
     /// The name that identifies the gate's comment on a pull request.
     pub name: String,
-    /// What makes the next measurement longer: an option of the verb that weighed.
+    /// The option of the verb that makes the next measurement longer.
     pub longer: &'static str,
-    /// Whether all launches were made that the command line asked for. Few do not reach the instruments.
+    /// Whether all launches were made that the command line asked for. If these are few, the last instruments have
+    /// none.
     pub launches_given: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the user probably meant, where the parser does not know a word.
+//! Guesses what the user meant if the parser does not know a word.
 
 use super::{Cli, GROUPS, description, former_names, named_verb};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::num::ParseIntError;
 use std::path::Path;
 
-/// What is said to users who begin with the command that they want to weigh, as with other tools.
+/// The advice for users who begin with the command that they want to weigh, as with other tools.
 const WEIGHS_COMMANDS: &str =
     "`scruple run` weighs commands, such as `scruple run 'gzip -c file' 'zstd -c file'`";
 
@@ -138,7 +138,7 @@ fn is_database(path: &Path) -> bool {
     path.is_file() && read.is_ok() && (start.is_empty() || start == MAGIC)
 }
 
-/// What says which commands have an option of exactly this name, if the command that was given has none.
+/// Returns a sentence that names the commands with an option of exactly this name, if the given command has none.
 fn option_of_others(option: &str) -> Option<String> {
     fn note(command: &Command, path: &str, long: &str, owners: &mut Vec<String>) {
         for part in command.get_subcommands() {

@@ -108,7 +108,7 @@ pub struct SamplingArgs {
     /// counts them. malloc.live and malloc.peak count the usable bytes of blocks, which may be larger.
     #[arg(long, conflicts_with = "time_only", hide_short_help = true)]
     pub requested_peak: bool,
-    /// What decides the gate that is measured for, if there is one.
+    /// The metrics that decide the gate, if the measurement is for a gate.
     #[arg(skip)]
     pub gate: Deciding,
 }

@@ -96,7 +96,7 @@ pub fn prepare(args: &RunArgs, config: &Config) -> Result<(Vec<Prepared>, Shell)
     Ok((prepared, shell))
 }
 
-/// Returns what runs once around the launches of each arm, in the order of the arms; nothing without such hooks.
+/// Returns the hooks that run once around the launches of each arm, in the order of the arms; empty if there are none.
 pub fn surroundings(args: &RunArgs, config: &Config) -> Result<Vec<Surroundings>, Fault> {
     let hooks = &args.hooks;
     if hooks.setup.is_none() && hooks.cleanup.is_none() {
@@ -191,7 +191,7 @@ fn templates(args: &RunArgs, config: &Config) -> Result<Vec<CommandTemplate>, Fa
     }
 }
 
-/// What says of the last word of a command line without commands that it is the value of an option.
+/// Returns a sentence that says that the last word of a command line without commands is the value of an option.
 fn taken_as_value() -> Option<String> {
     let word = std::env::args_os().next_back()?.to_string_lossy().into_owned();
     (word != "run" && !word.starts_with('-'))

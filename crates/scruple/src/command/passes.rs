@@ -45,7 +45,7 @@ pub struct RunEffort {
     pub passes: Passes,
     /// Whether each subject is launched once more to watch its memory.
     pub memory_map: bool,
-    /// What decides the gate that this measurement is for, if it is for one.
+    /// The metrics that decide the gate, if this measurement is for a gate.
     pub gate: Deciding,
 }
 

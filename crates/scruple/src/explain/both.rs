@@ -1,4 +1,4 @@
-//! Both programs, and what runs them: side by side, or one after the other.
+//! Both programs and their launchers: they run side by side, or one after the other.
 
 use super::counted_launches::Effort;
 use crate::fault::{Code, Fault};
@@ -20,10 +20,11 @@ pub struct BothPrograms<'a> {
     pub jobs: [&'a Job; 2],
     /// Whether each runs alone. Otherwise both run at the same time.
     pub apart: bool,
-    /// What one of them did that the other may notice, in words, if that was seen.
+    /// An action of one program that the other may notice, in words, if one was seen.
     pub effect: Option<String>,
-    /// Whether the second program acted before the first when both were counted last: began to do what others notice, or
-    /// ended, if not both do. `None` if it is unknown.
+    /// Whether the second program acted before the first when both were counted last; `None` if it is unknown. The time
+    /// of an action is when a program began to do something that others notice. If not both did, the ends of the
+    /// programs are compared.
     second_acted_first: Option<bool>,
     commands: [Commands; 2],
     trees: [Trees; 2],
@@ -147,7 +148,7 @@ impl<'a> BothPrograms<'a> {
     }
 
     /// Runs both under the call tree, which counts only their instructions. If each runs alone, the program that acted
-    /// last runs first: where one finds what the other left, the counts then differ.
+    /// last runs first. If one program finds something that the other left, its counts then differ.
     pub fn totals(&mut self) -> Result<[TotalRun; 2], Fault> {
         let swapped = self.second_acted_first != Some(true);
         self.count(CountDetail::Total, swapped, |_, counts| TotalRun {

@@ -11,8 +11,8 @@ struct CallSum {
     calls: f64,
 }
 
-/// What the calls of each function cost on both sides. A function whose own code changed has rows of its own for what
-/// that costs, so a call of it counts as much as in the first program.
+/// The costs of the calls of each function on both sides. If the code of a function changed, a row of its own shows the
+/// cost of that, so a call of it counts as much as in the first program.
 pub struct CallCosts<'a> {
     sides: [&'a Side; 2],
     count: Count,
@@ -132,8 +132,8 @@ fn mean_costs(side: &Side, count: Count) -> Vec<CallSum> {
     sums
 }
 
-/// The calls of each function by each other one. A call of a function in `fixed` costs what that says, and not what is
-/// below it.
+/// The calls of each function by each other one. A call of a function in `fixed` has the cost given there, and not that
+/// of the contexts below it.
 fn by_caller(
     side: &Side,
     count: Count,

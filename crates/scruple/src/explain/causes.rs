@@ -64,7 +64,7 @@ impl OtherCauses {
         let functions = matched.keys.iter().filter(takes_place).map(named).collect();
         let mut causes = OtherCauses { functions, same_data: Some(true), ..OtherCauses::default() };
         files.retain(|_, file| !is_same(file));
-        // The later name of a renamed function has no function of its own.
+        // The new name of a renamed function does not stand for another function.
         let is_other = |key: &&Key| {
             files.contains_key(key.module.as_str())
                 && !START_AND_END.contains(&key.name.as_str())

@@ -156,9 +156,9 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
                 for (name, version) in found.names.iter_mut().zip([before, after]) {
                     *name = name.replace(&version.commit, version.short());
                 }
-                // Notes say that builds are used again, which needs no words for those of this history.
+                // Notes about reused builds are left out, because these are builds of this history.
                 found.notes.clear();
-                // What counted is said once.
+                // The tool that counted is named once.
                 let counted_by = found.counted_by.clone();
                 found.counted_by = found.counted_by.filter(|_| counted_by != counted_before);
                 counted_before = counted_by;

@@ -32,7 +32,7 @@ pub struct GatheredLaunches {
     pub times: [Vec<f64>; 2],
     /// Sentences that the user should read.
     pub remarks: Vec<String>,
-    /// What counted, if it was not read from a file.
+    /// The tool that counted, unless the counts were read from a file.
     pub counted_by: Option<String>,
     /// The meaning of the counts.
     pub kind: Kind,
@@ -177,7 +177,7 @@ pub fn remark_of_other_work(sides: [&Side; 2], counter: Option<&ChosenTool>) -> 
     Some(remark.to_owned())
 }
 
-/// Says what a reader of memory must know: which heap is not malloc's, and what is added up.
+/// Says what a reader of figures of memory must know: which heap is not malloc's, and which figures are added up.
 fn remarks_of_memory(jobs: [&Job; 2], count: Count) -> Option<String> {
     if count == Count::Instructions {
         return None;

@@ -56,7 +56,7 @@ pub struct Findings {
     pub remarks: Vec<String>,
     /// Sentences that say more about the measurement, and do not limit what is concluded from it.
     pub notes: Vec<String>,
-    /// What counted, if it was not read from a file.
+    /// The tool that counted, unless the counts were read from a file.
     pub counted_by: Option<String>,
     /// The conclusions about functions of the script, where the interpreter could count these.
     pub script: Option<Box<Findings>>,
@@ -307,9 +307,9 @@ fn remarks_of_folded(folded: impl Iterator<Item = FoldedFunction>, found: &Findi
     [FoldedBy::First, FoldedBy::Second, FoldedBy::Both].into_iter().filter_map(remark).collect()
 }
 
-/// Says that a compiler may have merged two functions and kept the name of one, if a caller of the other program calls
-/// the second as often as it no longer calls the first. `same_code` says whether a function of A has the code of one of B,
-/// if that is known.
+/// Says that a compiler may have merged two functions and kept the name of one, if a caller has as many additional
+/// calls of one function as it has fewer calls of the other. `same_code` says whether a function of A has the code of
+/// one of B, if that is known.
 fn remark_of_merged(
     row: &FunctionDifference,
     same_code: impl Fn(&str, &str) -> Option<bool>,

@@ -21,7 +21,7 @@ pub struct Hunk {
     pub(super) old_lines: Option<(u32, u32)>,
     /// The function that contains the lines, according to git.
     pub context: String,
-    /// The number of other hunks that may be as much the cause of what the function costs.
+    /// The number of other hunks that are as likely to be the cause of the function's difference.
     pub others: usize,
     /// The text of the hunk, without its head.
     text: Vec<String>,
@@ -132,7 +132,7 @@ impl Hunk {
         }
     }
 
-    /// Writes the place of the hunk, and how many others may be as much the cause.
+    /// Writes the place of the hunk, and how many others are as likely to be the cause.
     pub fn places(&self) -> String {
         format!("{}{}", self.place(), self.other_parts())
     }
@@ -144,7 +144,7 @@ impl Hunk {
         format!("{}{context}{}", self.place(), self.other_parts())
     }
 
-    /// The same hunk, beside so many others that may be as much the cause.
+    /// The same hunk, with the number of others that are as likely to be the cause.
     pub(super) fn beside(&self, others: usize) -> Hunk {
         Hunk { others, ..self.clone() }
     }

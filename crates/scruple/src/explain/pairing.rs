@@ -38,7 +38,7 @@ pub struct Pairings<'a> {
     between: Vec<Pairing<'a>>,
     /// The pairs of launches of the same program, if its counts vary.
     within: Vec<Pairing<'a>>,
-    /// What the total of instructions varies by at least.
+    /// The smallest possible variation of the total of instructions.
     variation: u64,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Pairings<'a> {
     /// Explains where the difference of a count comes from, using all pairs.
     pub fn explained(&self, count: Count) -> Explanation {
         let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
-        // Nothing else is known of other counts if there is only one launch of each.
+        // If there is only one launch of each, the variation of other counts is not known.
         let is_known = count != Count::Instructions && !self.within.is_empty();
         let variation = if is_known { 0 } else { self.variation };
         match self.between.as_slice() {

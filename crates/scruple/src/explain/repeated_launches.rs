@@ -18,7 +18,7 @@ const SILENT: Duration = Duration::from_secs(5);
 /// The relative difference of two totals of one program up to which the other program is not suspected.
 const NEGLIGIBLE: f64 = 1e-5;
 
-/// The launches of both programs under the call tree, and what was seen of them.
+/// The launches of both programs under the call tree, and observations about them.
 #[derive(Default)]
 pub struct RepeatedLaunches {
     /// The call trees of each launch, for the first and for the second program.
@@ -27,11 +27,11 @@ pub struct RepeatedLaunches {
     pub variation_of_totals: Option<u64>,
     /// The totals of launches in which each program was alone, until they are used.
     alone: Option<[TotalRun; 2]>,
-    /// What one program did to the other, if their totals differ when they run at the same time.
+    /// The effect of one program on the other, if their totals differ when they run at the same time.
     disturbed: Option<String>,
     /// A file that each program found, and that earlier launches had left.
     leftovers: [Option<String>; 2],
-    /// What is said of processes that outlived the program.
+    /// The remark about processes that outlived the program.
     orphans: Vec<String>,
 }
 

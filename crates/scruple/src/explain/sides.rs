@@ -98,8 +98,8 @@ pub fn explained(sources: [SideSource; 2], means: &Means<'_>) -> Result<(Finding
     let count = means.effort.count;
     if count.is_live() && !sources.iter().all(|source| matches!(source, SideSource::Case { .. })) {
         return Err(Fault::usage(
-            "what was in use at the peak and at the end is explained of two commands, revisions, cases or stored runs of \
-             these whose call trees are not kept, and not of servers or kept call trees",
+            "memory in use can be explained for two commands, revisions or cases, and for stored runs of \
+                these without kept call trees, but not for servers or kept call trees",
         ));
     }
     let mut remarks: Vec<String> = means.counter.and_then(remark_of).into_iter().collect();

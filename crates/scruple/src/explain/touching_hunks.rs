@@ -25,9 +25,9 @@ fn by_name(hunks: &[&Hunk], word: &str) -> Option<Hunk> {
     is_one_file.then(|| first.beside(rest.len()))
 }
 
-/// What functions cost, by the place in the source according to the debugging information of their program: a file and a
-/// line for each function that is inlined there, the innermost first. Calls that begin at a place count there with all
-/// that they cost.
+/// The costs of functions by place in the source, according to the debugging information of their program. A place is a
+/// file and a line for each function that is inlined there, the innermost first. Calls that begin at a place count
+/// there with all that they cost.
 #[derive(Default)]
 struct CostByPlace {
     costs: HashMap<Vec<(String, u32)>, f64>,
@@ -114,9 +114,9 @@ pub struct HunkFinder<'a, 'b> {
 }
 
 impl HunkFinder<'_, '_> {
-    /// Finds the hunk that touches the function of a row. It contains lines that the programs executed there, or what
-    /// these use: among several, those whose cost changed most. Otherwise it mentions the function, in a file that
-    /// contains the function's code if that is known.
+    /// Finds the hunk that touches the function of a row. It contains lines that the programs executed there, or
+    /// definitions that these lines use. If several hunks do, it is the one whose lines changed most in cost. Otherwise
+    /// it mentions the function, in a file that contains the function's code if that is known.
     pub fn touching(&mut self, row: &FunctionDifference) -> Option<Hunk> {
         let old = self.by_place(&row.functions.0, 0);
         let new = self.by_place(&row.functions.1, 1);
@@ -158,8 +158,8 @@ impl HunkFinder<'_, '_> {
         places
     }
 
-    /// Finds, for each side, what these functions call there and contain inlined on the other side. A function that
-    /// grows may no longer be inlined, and its lines are then no longer lines of its caller.
+    /// Finds, for each side, the functions that these functions call there and contain inlined on the other side. A
+    /// function that grows may no longer be inlined, and its lines are then no longer lines of its caller.
     fn called_where_the_other_side_inlines(&mut self, functions: [&[usize]; 2]) -> [Vec<usize>; 2] {
         let HunkFinder { sides, costs, symbols, .. } = self;
         let mut inlined = |side: usize| {

@@ -101,7 +101,7 @@ pub fn serve(line: &CommandLine, node: &str) -> Result<Code, Fault> {
     load::remote_server::serve(&args, node, this_machine(), requests)
 }
 
-/// Names both nodes in a result. What was measured is the machine of the servers; where the clients are on a machine of
+/// Names both nodes in a result. The measured machine is that of the servers. If the clients are on a machine of
 /// another class, the class names both.
 fn by_two_nodes(mut result: UnitResult, server: &str, machine: Provenance) -> UnitResult {
     let class = if result.machine.machine_class == machine.machine_class {

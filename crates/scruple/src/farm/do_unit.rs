@@ -271,7 +271,7 @@ mod tests {
     fn a_unit_of_another_version_is_not_done_and_the_machine_that_sent_it_learns_why() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = UnitFolder::make(place.path().join("farm")).expect("made");
-        // What else is in the unit may have another form than today.
+        // The rest of the unit may have another form than today.
         let name = folder.write_unit(r#"{"Line":{"scruple":"0.0.9","words":7}}"#).expect("written");
         let args = UnitArgs {
             file: folder.unit(&name),

@@ -190,7 +190,7 @@ impl UnitFolder {
         self.path.join("begun").join(job).exists()
     }
 
-    /// Whether the script of this job has ended, whatever became of its unit.
+    /// Whether the script of this job has ended, with or without a result.
     pub fn has_ended(&self, job: &str) -> bool {
         self.path.join("ended").join(job).exists()
     }
@@ -223,7 +223,7 @@ impl UnitFolder {
 
 fn read(path: &Path) -> Result<Option<String>, Fault> {
     match fs::read(path) {
-        // What is not UTF-8 is damaged. It is refused where it is parsed, as an empty text is.
+        // A text that is not UTF-8 is damaged. Its parser refuses it, as it refuses an empty text.
         Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Fault::usage(format!("cannot read ‘{}’: {error}", path.display()))),

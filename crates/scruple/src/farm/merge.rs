@@ -28,7 +28,7 @@ pub fn merged(head: Run, units: impl Iterator<Item = (String, Provenance, Run)>)
         whole.provenance.toolchains.extend(run.provenance.toolchains);
         whole.provenance.libraries.extend(run.provenance.libraries);
         whole.terms.looks = whole.terms.looks.max(run.terms.looks);
-        // What the head says is said once for all nodes.
+        // Remarks of the head appear once for all nodes.
         for warning in run.warnings.into_iter().filter(|warning| !head_says.contains(warning)) {
             whole.warn(&warning.code, format!("{node}: {}", warning.text));
         }
@@ -160,7 +160,7 @@ mod tests {
     use scruple_core::sample::Reading;
     use scruple_core::subject::{Role, Subject};
 
-    /// What a node read: requested bytes, or why it could not read them, in each of some blocks.
+    /// The readings of a node: requested bytes, or why it could not read them, in each of some blocks.
     fn node(name: &str, bytes: &[(u32, Result<f64, &str>)], quality: Quality) -> (String, Provenance, Run) {
         let command = Subject::Command { argv: vec!["app".to_owned()] };
         let mut arm = Arm::new("app".to_owned(), command, Role::Subject);

@@ -1,8 +1,8 @@
 //! Measures on other machines: writes the work into units, has a farm do them, and combines their results.
 //!
-//! The data flow is plan → measure → store → judge. A unit ([`unit_data`]) is a file, and its result is another file. Only the
-//! existing results say what was done: a farm may do a unit twice, and the first result stands. Slurm or GNU parallel
-//! manages the queue; this module contains none.
+//! The data flow is plan → measure → store → judge. A unit ([`unit_data`]) is a file, and its result is another file.
+//! Only existing results show which units are done: a farm may do a unit twice, and the first result stands. Slurm or
+//! GNU parallel manages the queue; this module contains none.
 
 pub mod args;
 pub mod batch;

@@ -70,7 +70,7 @@ pub enum NodeChoice {
     EachNode,
     /// One node runs it.
     OneNode,
-    /// Every two nodes run it, one of which has the servers of a load; where that cannot be, every node.
+    /// Pairs of nodes run it, one of which has the servers of a load. If that is not possible, every node runs it.
     Pairs,
 }
 

@@ -59,7 +59,7 @@ pub fn begin(history: &mut StoredHistory, before: Option<&StoredHistory>, source
     }
 }
 
-/// Says what a range that takes the place of another one no longer shows.
+/// Says which versions a range no longer shows that replaces another one.
 fn replaced(before: &str, range: &str, gone: usize) -> String {
     let (versions, their) = if gone == 1 { ("version", "Its") } else { ("versions", "Their") };
     format!(
@@ -167,8 +167,8 @@ struct Followed<'a> {
     before: Vec<&'a StoredVersion>,
 }
 
-/// The versions of which something is known, each with the nearest ones before it in descent of which it is known as
-/// well. The first ones are left out. What is known of a version is also known of those with the same artefacts.
+/// The versions with this knowledge, each with its nearest ancestors that have it as well. Versions without such
+/// ancestors are left out. Knowledge about a version also holds for the versions with the same artefacts.
 fn followed<'a>(entries: &'a [StoredVersion], known: impl Fn(&StoredVersion) -> bool) -> Vec<Followed<'a>> {
     let versions: Vec<Version> = entries.iter().map(|entry| entry.version.clone()).collect();
     let graph = Graph::of(&versions);

@@ -57,7 +57,7 @@ pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fau
     };
     let of = overridden(base, args, selection.first_parent, &config)?;
     let narrow = aim == Aim::Sets;
-    // Counts need no launches for time, so a bisection of them makes none unless it is asked for some.
+    // Counts need no launches for time, so a bisection of counts makes none unless the command line asks for some.
     let counts = narrow
         && !of.time_only
         && !of.subjects.iter().any(|subject| subject.yardstick)
@@ -136,7 +136,7 @@ fn overridden(
 }
 
 /// Returns the definition of the repository's newest history in which a version was weighed. Without such a history,
-/// whatever is missing is reported where it is needed.
+/// missing settings are reported where they are needed.
 fn past(place: &str, args: &TakeArgs) -> Option<Definition> {
     let store = open_store::existing(args.store.store.as_deref()).ok()?;
     history::definition(place, &HistoryChoice::Weighed, &store).ok()?

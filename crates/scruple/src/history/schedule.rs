@@ -55,7 +55,7 @@ impl HistoryEffort {
     }
 
     /// Returns the number of launches for a count that differs from launch to launch. It is smaller if the user
-    /// requests few rounds. A history without rounds has nothing but counts, so they need as many as any.
+    /// requests few rounds. A history without rounds has only counts, so these get the usual number of launches.
     pub fn counted(&self) -> u32 {
         match self.rounds {
             0 => LEAST,

@@ -45,8 +45,8 @@ fn lacking(aim: &str, why: String) -> Fault {
     ))
 }
 
-/// Returns the call tree, or what counts where that cannot be taken: callgrind (functions, and the calls between them)
-/// or cachegrind (functions).
+/// Returns the call tree, or the tool that counts in its place: callgrind (functions, and the calls between them) or
+/// cachegrind (functions).
 pub fn any_counter(aim: &str) -> Result<ChosenTool, Fault> {
     let counter = ChosenTool::find(&paths::calltree_folder()?);
     counter.map_err(|why| lacking(aim, why.to_string()))

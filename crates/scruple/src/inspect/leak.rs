@@ -233,8 +233,8 @@ impl Launches {
 struct LeakMeasurement<'a> {
     args: &'a LeakArgs,
     weigher: Launches,
-    /// Whether the objects of the program are not malloc's, but those of a language runtime, which did not report the
-    /// requested metric.
+    /// Whether the objects of the program are in the heap of a language runtime, not malloc's, and the runtime did not
+    /// report the requested metric.
     managed: bool,
     /// Whether a language runtime was recognised that frees memory only when it collects.
     is_collected: bool,
@@ -325,8 +325,9 @@ impl LeakMeasurement<'_> {
         Ok(Ok(points))
     }
 
-    /// Reads what malloc has not got back, once for each size, in a program whose live heap does not grow. A Java virtual
-    /// machine takes more and more from malloc for its compiler while it runs, so there this would show nothing.
+    /// Reads the bytes of malloc that were not freed, once for each size, in a program whose live heap does not grow. A
+    /// Java virtual machine takes more and more from malloc for its compiler while it runs, so this would show nothing
+    /// there.
     fn read_malloc(
         &mut self,
         other: &mut OtherMemory,

@@ -108,7 +108,8 @@ impl LeakReadings {
         if is(MALLOC.0) {
             judged.verdict = judge_processes(judged.verdict, &bytes, &peak, smallest);
         }
-        // Who asks for what malloc has not got back has the answer. By itself it does not show that there is no leak.
+        // A user who asked for malloc.live gets its answer. If malloc.live was chosen by default, it does not show by
+        // itself that there is no leak.
         if is(LIVE) || is(MALLOC.0) && !self.named {
             judged.verdict = judge_outside_malloc(judged.verdict, &resident, &peak, smallest);
         }

@@ -61,7 +61,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// What a schedule left out after this many launches.
+    /// The launches that a schedule left out, after this many.
     pub fn of(schedule: &LeakSchedule, made: usize) -> Option<LeftOut> {
         let sizes: Vec<String> = schedule.left_out().iter().map(|(_, written)| written.clone()).collect();
         let runs = schedule.count().saturating_sub(made);

@@ -8,8 +8,8 @@ const STEEPEST: f64 = 2.0;
 /// Searches that are expected to take less are not announced.
 const SHORT: Duration = Duration::from_secs(15);
 
-/// The launches of all sizes, in rounds: every size once, then every size again. What is known grows evenly, so that
-/// the search can end at any moment.
+/// The launches of all sizes, in rounds: every size once, then every size again. The readings of all sizes grow evenly
+/// in number, so that the search can end at any moment.
 pub struct LeakSchedule {
     /// The sizes, smallest first, each with its text.
     sizes: Vec<(f64, String)>,

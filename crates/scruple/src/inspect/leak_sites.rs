@@ -131,8 +131,8 @@ pub fn find(
     }
 }
 
-/// Returns what counts, and the sizes as [`chosen`]: the call tree, or the recorder where that cannot be used or would
-/// take too long.
+/// Returns the counter and the sizes as [`chosen`]. The counter is the call tree, or the recorder if the call tree
+/// cannot be used or would take too long.
 fn by(
     sizes: &[SizedCommand],
     when: LeakSitesWhen,
@@ -146,7 +146,7 @@ fn by(
     }
 }
 
-/// What a failure of these launches means: the verdict stands without sites, unless the user asked for them.
+/// Handles a failure of these launches: the verdict stands without sites, unless the user asked for them.
 fn failed(fault: Fault, when: LeakSitesWhen) -> Result<Sites, Fault> {
     let is_final = matches!(fault.code, Code::Interrupted | Code::Internal);
     match when == LeakSitesWhen::Auto && !is_final {

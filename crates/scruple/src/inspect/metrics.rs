@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 pub fn metrics() -> Result<Code, Fault> {
     let mut text = String::new();
     for metric in METRICS {
-        // Of a function, what comes once in many iterations is not as certain as of a program.
+        // For a function, events that come once in many iterations are not as certain as for a program.
         let of_function =
             if metric.is_rare { "; of a function, a mean over long batches with an interval" } else { "" };
         let _ = writeln!(

@@ -88,8 +88,8 @@ fn check(args: &LoadArgs) -> Result<(), Fault> {
     })
 }
 
-/// Several nodes would load a server that already runs all at once. Only servers that listen on a port can be on
-/// another node than their clients.
+/// Several nodes would load a running server at the same time. Only servers that listen on a port can be on another
+/// node than their clients.
 fn by(args: &LoadArgs, sides: &[TargetServer]) -> NodeChoice {
     let port =
         |side: &TargetServer| side.target.addresses.iter().all(|address| matches!(address, Address::Tcp(_)));

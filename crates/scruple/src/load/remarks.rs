@@ -45,8 +45,8 @@ pub fn remark(run: &mut Run, loads: &Loads) {
     for (index, server) in loads.servers.iter().enumerate() {
         let of = if several { format!("‘{}’: ", server.name) } else { String::new() };
         let all = server.pool.windows;
-        // A turn may end during a pause for which later answers would have compensated. Therefore this doubt is ignored
-        // if the server kept up on the whole.
+        // A turn may end during a pause that later answers would have made up for. Therefore this doubt is ignored if
+        // the server kept up on the whole.
         let kept_up = !server.pool.fell_behind() && server.pool.counts.failures.of(Failure::Unsent) == 0;
         let is_shown = |(doubt, _): &&(Doubt, usize)| match doubt.code.as_str() {
             "rate-not-met" => !kept_up,

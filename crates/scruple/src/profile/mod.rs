@@ -20,8 +20,8 @@ use std::path::Path;
 
 pub use heap::{FORMATS as HEAP, bytes as heap_bytes};
 
-/// Writes the call trees of one program, or of two to compare. The count is what a format shows first or, if it can
-/// hold only one, what it holds.
+/// Writes the call trees of one program, or of two to compare. The count is the one that a format shows first or, if it
+/// can hold only one, the one that it holds.
 pub type TreeWriter = fn(&[CallProfile], Count) -> Vec<u8>;
 
 /// The formats of call trees.
@@ -144,7 +144,7 @@ impl CallProfile {
             parent: context.parent.and_then(|parent| parent.checked_sub(1)),
             frame: context.function,
             calls: context.calls,
-            // What was live is at the caller of the allocator already.
+            // Live blocks are already attributed to the caller of the allocator.
             own: OwnCost { allocations: 0, bytes: 0, frees: 0, ..context.cost },
             inclusive: OwnCost::default(),
         });

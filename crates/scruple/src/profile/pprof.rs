@@ -33,7 +33,7 @@ fn message(sides: &[Stacks<'_>]) -> Vec<u8> {
             if values.iter().all(|value| *value == 0) {
                 continue;
             }
-            // What the base has is negative, in two's complement.
+            // The amounts of the base are negative, in two's complement.
             let values: Vec<u64> =
                 values.into_iter().map(|value| if is_base { value.wrapping_neg() } else { value }).collect();
             let mut sample = MessageWriter::default();

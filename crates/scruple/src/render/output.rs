@@ -17,8 +17,8 @@ pub fn check_writable(path: &Path) -> Result<(), Fault> {
     match OpenOptions::new().append(true).create(true).open(path) {
         Ok(_) if existed => Ok(()),
         Ok(_) => {
-            // Of a link without a target, the target was created. If the removal fails, the file stays, empty; it is
-            // about to be written.
+            // If the path is a link without a target, the target was created. If the removal fails, an empty file
+            // stays; it is about to be written.
             let _ = path.canonicalize().and_then(std::fs::remove_file);
             Ok(())
         }

@@ -58,7 +58,7 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     }
     match more {
         0 => String::new(),
-        // How many turns a load has that is too short for an interval, its scenario may decide.
+        // The scenario may decide how many turns a load has that is too short for an interval.
         _ if of_load && least => String::new(),
         _ if is_predictable => {
             let option = match (report.of_cases(), report.side_by_side) {
@@ -78,8 +78,8 @@ pub(super) fn advice(report: &Report<'_>, comparison: &Comparison, key: &str) ->
     }
 }
 
-/// Returns the options with which a load has so many more turns, which are as long as its present ones: a turn has at
-/// least two windows, so a longer load alone only has longer turns.
+/// Returns the options with which a load has this many more turns of the present length. A turn has at least two
+/// windows, so a longer load alone would only have longer turns.
 fn turns_option(turns: usize, more: usize) -> String {
     let all = turns + more;
     format!("--windows {} and a load {} times as long, with -d", 2 * all, all.div_ceil(turns.max(1)))

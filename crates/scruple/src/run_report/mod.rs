@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
         let compared: HashSet<*const Arm> = pairs.iter().map(|pair| std::ptr::from_ref(pair.arm)).collect();
         let reference = |arm: &Arm| references.contains(&std::ptr::from_ref(arm));
         let alone = |arm: &Arm| !reference(arm) && !compared.contains(&std::ptr::from_ref(arm));
-        // A case of the base that the change does not have keeps a limit for nobody.
+        // A case of the base that the change does not have does not decide a limit.
         let base = self.run.arms.first().and_then(|arm| arm.version.as_ref());
         let versions = base.is_some() && self.run.arms.iter().any(|arm| arm.version.as_ref() != base);
         let removed = |arm: &Arm| versions && arm.version.as_ref() == base && alone(arm);
@@ -136,11 +136,11 @@ impl<'a> Report<'a> {
             let relative = limit.bound.is_relative() && limit.against.is_none();
             let arms: Vec<&Arm> = self.run.arms.iter().filter(|arm| limit_applies(limit, arm)).collect();
             // Relative limits do not apply to a reference. A reference from an earlier run and the earlier version of a
-            // subject are not judged at all: what exceeds a limit there may be what the later version mends.
+            // subject are not judged at all: the later version may have mended what exceeds a limit there.
             let earlier = |arm: &Arm| arm.version.is_some() || !self.side_by_side;
             let exempt = |arm: &Arm| match reference(arm) {
                 true => several && (relative || earlier(arm)),
-                // What only one of both sides has does not fail a limit on changes of all.
+                // A case that only one side has does not fail a limit on the changes of all cases.
                 false => removed(arm) || relative && alone(arm),
             };
             // A limit that names references only is checked, so that it does not count as kept.

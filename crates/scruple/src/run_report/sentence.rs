@@ -215,7 +215,7 @@ fn why_processor_time(report: &Report<'_>, arm: &Arm, judged: &Judged) -> String
     };
     let (wall, cpu) = (&wall.comparison, &judged.comparison);
     match wall.verdict {
-        // Few readings, or other machines, keep wall time from telling as well, and waiting does not.
+        // Wall time may also be undecided because of few readings or different machines, and not because of waiting.
         Verdict::CantTell if wall.evidence.why().is_some() && cpu.evidence.why().is_some() => String::new(),
         Verdict::CantTell if wall.evidence.why().is_some() || waited.is_empty() => {
             "; wall time cannot tell here".to_owned()

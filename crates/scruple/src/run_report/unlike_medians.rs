@@ -13,7 +13,8 @@ const UNEVEN: f64 = 5.0;
 /// Writes a line for each shown comparison within blocks whose interval does not contain the ratio of the medians in the
 /// table, by more than the margin, and for each other comparison whose readings have several levels.
 pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
-    // The figures of the cases of Scruple's own runs contain the tare or do not, and are no medians of the readings.
+    // The figures of cases in Scruple's own runs are not medians of the readings, and only some of them contain the
+    // tare.
     if report.of_cases() && report.run.provenance.tool.is_none() {
         return Vec::new();
     }

@@ -236,7 +236,8 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let head = empty_run(Some(1), None, Terms::default(), &[]);
         let store = |state, times: &[f64]| store(place.path(), &head, state, times);
-        // What copying the first run to a store with the second one does, and which of both is there afterwards.
+        // Copies the first run to a store with the second one. Returns the outcome, and which of the two is there
+        // afterwards.
         let copied = |ours: (RunState, &[f64]), theirs: (RunState, &[f64])| {
             let (from, to) = (store(ours.0, ours.1), store(theirs.0, theirs.1));
             let copied = from.copy_to(&to, &head.id, false).ok();

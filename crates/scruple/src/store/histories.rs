@@ -69,8 +69,8 @@ struct VersionFacts {
 }
 
 impl VersionFacts {
-    /// The number of instruments of a version that was counted so often. An earlier Scruple did not record it; what that
-    /// counted is not counted again.
+    /// The number of instruments of a version that was counted so often. An earlier Scruple did not record it; versions
+    /// that it counted are not counted again.
     fn instruments(&self, counted: u32) -> u32 {
         self.instruments.unwrap_or(if counted > 0 { u32::MAX } else { 0 })
     }

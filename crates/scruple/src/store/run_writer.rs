@@ -9,7 +9,7 @@ use scruple_core::run::Run;
 use scruple_core::sample::Reading;
 
 /// The connection of one run to its store, if it has one. An error of the store ends the writing, but never the
-/// measuring.
+/// measurement.
 #[derive(Default)]
 pub struct RunWriter {
     store: Option<Store>,

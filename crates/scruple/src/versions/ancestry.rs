@@ -69,9 +69,9 @@ pub fn directly(source: &Source, first_parent: bool, listed: &mut [SelectedVersi
     }
 }
 
-/// Lets a merge follow nothing if the line that it continues is not in the range, unless that line lies behind the
-/// versions that it follows. Those are then branches alone: the line may differ from them since before the range, and
-/// the merge would seem to cause that.
+/// Lets a merge follow nothing if the line that it continues is not in the range, unless one of the versions that it
+/// follows descends from that line. Otherwise these versions are only branches: the line may have differed from them
+/// before the range, and the merge would seem to cause that difference.
 fn detach_from_branches(source: &Source, merge: &mut SelectedVersion, in_range: impl Fn(&str) -> bool) {
     let follows = &merge.version.follows;
     let Some(line) = merge.version.parents.first().filter(|line| !follows.is_empty() && !in_range(line))

@@ -52,7 +52,7 @@ pub struct BuildArgs {
 }
 
 impl BuildArgs {
-    /// Returns the words of a command line that say the same, without what its defaults say.
+    /// Returns the words of a command line with the same settings, without those that are defaults.
     pub fn words(&self) -> Vec<String> {
         let BuildArgs { repo, build, artifact, check, env, toolchain, clean, .. } = self;
         let mut words = Vec::new();

@@ -25,7 +25,7 @@ pub enum BuildOutcome {
     Failed(BuildFailure),
 }
 
-/// Why a version may not be weighed. The log has the rest.
+/// Why a version may not be weighed. The log has the details.
 pub struct BuildFailure {
     /// The state of the version.
     pub state: VersionState,

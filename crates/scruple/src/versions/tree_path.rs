@@ -36,8 +36,8 @@ impl TreePath {
         self.up_to_the_way_out(tree).map(|(path, leads_out)| (!leads_out).then_some(path))
     }
 
-    /// Removes the file or link with this path from a tree. Of a path that leads out of the tree, removes the link that
-    /// does, because what is behind it is not Scruple's.
+    /// Removes the file or link with this path from a tree. If the path leads out of the tree, removes only the link
+    /// that does, because the files beyond it are not Scruple's.
     pub fn remove_file(&self, tree: &Path) -> io::Result<()> {
         let (path, _) = self.up_to_the_way_out(tree)?;
         match path.is_symlink() || path.is_file() {

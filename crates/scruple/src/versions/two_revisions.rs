@@ -32,7 +32,7 @@ pub struct Revisions {
     pub base: bool,
     /// The other revision; `None` means the working tree.
     pub other: Option<String>,
-    /// The files that results are written to. That these are not tracked deserves no remark.
+    /// The files that results are written to. No remark is needed if these are not tracked.
     pub written: Vec<PathBuf>,
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct BenchSide {
     /// The name of the program in tables, if there are several.
     pub label: Option<String>,
-    /// What stands before the names of its cases, if other programs may have cases of the same names.
+    /// The prefix of the names of its cases, if other programs may have cases of the same names.
     pub prefix: Option<String>,
     /// The file to execute.
     pub program: Program,

@@ -55,7 +55,7 @@ pub struct Declared {
     pub(super) beyond: usize,
     /// How long a process of each program takes to start.
     pub(super) starting: Vec<Duration>,
-    /// What is left of the budget if it cannot suffice for all cases.
+    /// The remaining budget if it cannot suffice for all cases.
     pub(super) tight_budget: Option<TightBudget>,
 }
 
@@ -193,7 +193,7 @@ impl Weighed {
         [LoopKind::Tare, LoopKind::Case].map(|kind| self.batch(kind, iterations))
     }
 
-    /// Notes what a batch says of its case and the program did not know before: every iteration has its own input.
+    /// Notes a property of the case that the program states only with a batch: every iteration has its own input.
     pub(super) fn learn(&mut self, reply: &BatchReply) {
         if reply.per_iteration_input && !self.case.per_iteration_input {
             self.case.per_iteration_input = true;

@@ -27,8 +27,9 @@ use std::time::Duration;
 const CLEAR: f64 = 100.0;
 const LONGEST: Duration = Duration::from_millis(2);
 
-/// The most iterations over which a counter is read that is nearly exact, so that what each reading adds hardly counts:
-/// Go counts 16 bytes for an object of eight that begins a block for two, and the next one comes with it.
+/// The largest number of iterations over which a nearly exact counter is read, so that the error of a reading hardly
+/// counts: Go counts 16 bytes for an object of 8 bytes that begins a block for two objects, and nothing for the second
+/// object.
 const IN_A_ROW: u64 = 64;
 
 /// The counting pass of a suite.
@@ -126,7 +127,7 @@ impl CountingPass<'_> {
         self.screen.progress.steps(&format!("counting{rest}"), at, plan.len(), name);
     }
 
-    /// Starts the process of a visit; `None` if it does not start, which the case's figures then say.
+    /// Starts the process of a visit; `None` if it does not start. The figures of the case then give the reason.
     fn start_for(
         &mut self,
         weighed: &Weighed,
@@ -294,7 +295,7 @@ impl CountingPass<'_> {
         let length = counting_plan::iteration_of(weighed).mul_f64(iterations as f64);
         let is_one_block = !warm_up.is_in_turn(weighed) && length <= SLOW;
         let together = if is_one_block { repeats } else { 0 };
-        // What the first iteration allocates beyond later ones is clearest by itself.
+        // The additional allocations of the first iteration show most clearly in a batch of one.
         let by_itself =
             iterations <= IN_A_ROW && counters.iter().all(|counter| counter.granularity.is_none());
         let first = pair.map(|batch| Batch { iterations: if by_itself { 1 } else { iterations }, ..batch });
@@ -321,8 +322,9 @@ impl CountingPass<'_> {
         Ok(taken.first().and_then(|warm| more_at_first(counters, &first, warm)))
     }
 
-    /// Runs a batch of the length that is timed, once for each case. Returns what an iteration of it allocates if that is
-    /// more than the figure, which is that of one iteration: a body whose state grows may allocate a lot now and then.
+    /// Runs a batch of the length that is timed, once for each case. Returns the mean allocations of its iterations if
+    /// they are more than the figure, which is that of a single iteration: a body whose state grows may allocate a lot
+    /// now and then.
     fn over_many(
         &mut self,
         weighed: &Weighed,
@@ -450,7 +452,7 @@ fn allocates(counter: &Counter) -> bool {
     ["alloc.bytes", "malloc.bytes"].contains(&counter.key.as_str())
 }
 
-/// Returns what a counter says of one iteration, less the tare.
+/// Returns the reading of a counter for one iteration, less the tare.
 fn net_of(counter: &Counter, replies: &[BatchReply]) -> Option<f64> {
     let readings = net_readings(std::slice::from_ref(counter), replies);
     readings.into_iter().find(|reading| reading.key == counter.key).and_then(|reading| reading.value.ok())

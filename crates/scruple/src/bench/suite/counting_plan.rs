@@ -102,7 +102,8 @@ impl CountingPlan {
             so_far: Default::default(),
         };
         let all: Vec<usize> = (0..cases.len()).collect();
-        // What is counted in the first iteration of a process includes what other cases may have set up.
+        // Counts of the first iteration of a process include a set-up that several cases share, so such cases are
+        // counted by themselves.
         let (single, others): (Vec<usize>, Vec<usize>) = match few {
             true => all.iter().partition(|case| is_single(&cases.weighed[**case])),
             false => (Vec::new(), all.clone()),
@@ -129,7 +130,8 @@ impl CountingPlan {
                 let repeats = if iteration_of(&cases.weighed[*case]) > SLOW { 1 } else { REPEATS };
                 CountingVisit { case: *case, process, alone: false, repeats }
             };
-            // What one case leaves behind may change the counts of another, which the other order then shows.
+            // Something that one case leaves behind may change the counts of another case. The opposite order then
+            // shows that.
             match process % 2 {
                 0 => self.visits.extend(shared.iter().map(visit)),
                 _ => self.visits.extend(shared.iter().rev().map(visit)),
@@ -138,8 +140,8 @@ impl CountingPlan {
         self.expect(cases);
     }
 
-    /// Plans one more process for each case whose counts in two programs lie apart and vary, so that one more reading of
-    /// each decides. Returns whether there are any.
+    /// Plans one more process for each case whose counts in two programs vary and do not overlap, so that one more
+    /// reading of each decides. Returns whether there are any.
     pub(super) fn once_more(&mut self, run: &Run, cases: &Cases) -> bool {
         let lacks_one = |evidence: &Evidence| match evidence {
             Evidence::Absent { why: Why::TooFew { have, need: APART }, .. } => have + 1 == APART,
@@ -174,8 +176,8 @@ impl CountingPlan {
         }
     }
 
-    /// Lets the cases from this visit on share processes, if the visits so far show that the budget does not suffice for
-    /// counting each by itself. Returns whether the visits are other ones now, which begin anew.
+    /// Lets the cases from this visit on share processes, if the visits so far show that the budget does not suffice
+    /// for counting each by itself. Returns whether the plan has changed; its visits then begin anew.
     pub(super) fn share_from(&mut self, at: usize, cases: &Cases) -> bool {
         let Some(budget) = self.budget else { return false };
         let rest = &self.visits[at..];
@@ -209,7 +211,7 @@ impl CountingPlan {
         self.started += time;
     }
 
-    /// What has been spent of the budget: other programs spend nothing of it.
+    /// The part of the budget that has been spent, without the time in which other programs ran.
     fn elapsed(&self) -> Duration {
         self.began.elapsed().saturating_sub(self.started + self.waited)
     }
@@ -237,8 +239,8 @@ impl CountingPlan {
     }
 
     /// How long the iterations of a visit, and the start of its process, are expected to take, if the budget does not
-    /// suffice for them. The first visit is always made. What other visits took beyond what was expected says nothing
-    /// about this one: the first of a process may have set up what all of them use.
+    /// suffice for them. The first visit is always made. The additional time of other visits says nothing about this
+    /// one: the first visit of a process may have set up something that all of them use.
     pub(super) fn too_long(&self, at: usize) -> Option<Duration> {
         let (budget, elapsed) = (self.budget?, self.elapsed());
         let expected = self.expected[at];

@@ -6,8 +6,8 @@ use std::time::Duration;
 /// With more cases than this, not all of them need to be weighed.
 pub(super) const MANY: usize = 200;
 
-/// The number of processes from which on an interval says how far apart processes are, however much they differ. Of
-/// three, one that took ten times as long as the others leaves any cost possible.
+/// The number of processes from which on an interval says how far apart processes are, however much they differ. If one
+/// of three took ten times as long as the others, any cost is possible.
 pub(super) const SOME: u32 = 5;
 
 /// How long and how often to measure.
@@ -33,7 +33,7 @@ pub struct SuiteEffort {
     /// Whether cases are only listed.
     pub list_only: bool,
     /// Whether the process that lists the cases is the first to be timed. Callers that run other programs in between
-    /// have none wait.
+    /// keep no process waiting.
     pub lists_in_first: bool,
     /// Whether counts decide a gate, so that every case is counted, often enough, even beyond the budget.
     pub counts_decide: bool,

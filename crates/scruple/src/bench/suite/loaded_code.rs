@@ -69,7 +69,8 @@ impl LoadedCode {
         }
     }
 
-    /// Tells the processes to end that have just been timed, or asks them, without waiting for either.
+    /// Tells the processes that have just been timed to end, or asks which code they have loaded, without waiting for
+    /// them.
     pub(super) fn finish(&mut self, process: u32, cases: &Cases, programs: Vec<BenchProgram>) {
         for (place, mut program) in programs.into_iter().enumerate() {
             let of_case = || cases.weighed.iter().find(|weighed| weighed.place == place);

@@ -104,7 +104,8 @@ impl Suite {
         let mut loaded = LoadedCode::default();
         let (opened, mut starting) = (Instant::now(), Duration::ZERO);
         let (padding, mut introduced) = (VisitOrder::new(1, run.seed).padding(0), Introduced::default());
-        // What the base declares is no limit for the change, which may have changed either the budget or what exceeds it.
+        // Budgets that the base declares do not limit the change, which may have changed the budget or the code that
+        // exceeds it.
         let first_limited = usize::from(sides.len() > 1);
         for (index, side) in sides.iter_mut().enumerate() {
             let (label, prefix) = (side.label.clone(), side.prefix.clone());

@@ -10,7 +10,7 @@ pub(super) struct OwnTime {
     began: Instant,
     /// How long Scruple had waited before, in nanoseconds.
     own: Option<u64>,
-    /// What the program's threads had done before; empty if it did not run or is not watched.
+    /// The record of the program's threads at the start; empty if it did not run or is not watched.
     before: Threads,
 }
 

@@ -63,7 +63,8 @@ impl<'a> Preparation<'a> {
         if self.first { self.calibration.of_warm(weighed, program) } else { Ok(()) }
     }
 
-    /// Warms up the cases that are warmed up in turn, and does for these what [`Preparation::prepare_case`] leaves.
+    /// Warms up the cases that are warmed up in turn, and completes what [`Preparation::prepare_case`] has left open
+    /// for them.
     pub(super) fn prepare_in_turn(
         &mut self,
         place: usize,

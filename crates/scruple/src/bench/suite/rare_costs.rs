@@ -1,8 +1,8 @@
 //! Says which cases cost more on average than in a median batch.
 //!
-//! What comes once in many iterations, such as a collection or the refilling of a pool, falls into few batches, and their
-//! median does not have it. On a busy machine the mean of wall times follows the other programs, so this compares
-//! processor times, in undisturbed blocks, and relative to those of the tare.
+//! Events that come once in many iterations, such as a collection or the refilling of a pool, fall into few batches, so
+//! the median of batches does not show them. On a busy machine the mean of wall times follows the other programs, so
+//! this compares processor times, in undisturbed blocks, and relative to those of the tare.
 
 use super::cases::{Cases, Weighed};
 use super::record::SuiteRecord;

@@ -1,12 +1,12 @@
-//! Reads counters of what comes once in many iterations, such as collections and their time, over long batches.
+//! Reads counters of events that come once in many iterations, such as collections and their time, over long batches.
 //!
-//! Over one iteration, such a figure is nothing or that of a whole collection, by chance, and the median over a few
-//! processes is mostly nothing. The mean over a long batch is what an iteration costs.
+//! Over one iteration, such a figure is by chance 0 or that of a whole collection, and the median over a few processes
+//! is mostly 0. The mean over a long batch is what an iteration costs.
 //!
-//! Events that come at equal distances, as collections do, come once more or once less in a batch than its length says,
-//! depending on where it begins. Batches do not average this out: in a program that always allocates the same, they begin
-//! at the same place between two events in every process. The possible error of such a figure is therefore one event in
-//! a batch, and its interval is wider by this on both sides.
+//! If events come at equal distances, as collections do, a batch may contain one more or one less than its length
+//! implies, depending on where it begins. Batches do not average this out: in a program that always allocates the same,
+//! they begin at the same place between two events in every process. The possible error of such a figure is therefore
+//! one event in a batch, and its interval is wider by this on both sides.
 
 use super::cases::Weighed;
 use super::counting_plan::CountingVisit;
@@ -40,8 +40,8 @@ const BATCHES_IN_SHARED: u32 = 3;
 /// All batches of a case together take at most this part of its share of the budget.
 const PART: u32 = 2;
 
-/// Whether a counter counts what comes once in many iterations, which each of them has its part of. All times that
-/// runtimes count are such.
+/// Whether a counter counts events that come once in many iterations, and whose cost all these iterations share. All
+/// times that runtimes count are of this kind.
 pub(super) fn is_rare(counter: &Counter) -> bool {
     let metric = declaration(counter);
     !counter.per_batch && (metric.is_rare || metric.unit == Unit::Nanoseconds)
@@ -60,7 +60,7 @@ struct Taken {
     arm: usize,
     block: u32,
     iterations: u64,
-    /// The quality of the counter, by which its counts of nothing are as good as any other.
+    /// The quality of the counter. Its counts of 0 are as good as any others.
     quality: Quality,
     reading: Reading,
 }
@@ -97,8 +97,8 @@ impl RareEvents {
         Ok(())
     }
 
-    /// Keeps what was read. A count that is nothing in all batches stays nothing, as it was counted. Of a time that is, too
-    /// few iterations ran to show it.
+    /// Keeps the readings. A count that is 0 in all batches stays 0, as it was counted. A time that is 0 in all batches
+    /// becomes absent, because too few iterations ran to show it.
     pub(super) fn keep(self, record: &mut SuiteRecord) {
         let mut totals: BTreeMap<(usize, String), f64> = BTreeMap::new();
         for one in &self.taken {

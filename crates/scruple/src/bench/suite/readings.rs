@@ -57,9 +57,9 @@ pub(crate) fn readings_of_tare(
 }
 
 /// Returns how long the thread that ran the batches of a block waited for a core, in nanoseconds, by the scheduler's
-/// records before and after the block. It is the thread that the program names. What its other threads waited, those of
-/// a collector or of work in the background, did not hold up the batches. Where the thread slept for most of the time, other
-/// threads did the work: the one that ran most stands for them, as it does where no thread is named.
+/// records before and after the block. It is the thread that the program names. Waits of other threads, such as those
+/// of a collector or of work in the background, did not delay the batches. If the named thread slept for most of the
+/// time, other threads did the work, and the thread that ran most stands for them; it also does if no thread is named.
 pub(super) fn waited_of_one(replies: &[BatchReply], before: &Threads, after: &Threads) -> f64 {
     let busiest = after.since(before).busiest_waited as f64;
     let total = |key| replies.iter().map(|reply| reply.reading(key)).sum::<Option<f64>>();

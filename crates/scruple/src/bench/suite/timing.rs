@@ -316,7 +316,8 @@ impl TimingPass<'_> {
         let mut pcg = Pcg::with_stream(self.record.run.seed ^ 0x0b10_c4ed, stream);
         let most = weighed.case.max_iterations.unwrap_or(u64::MAX);
         let drawn = JITTER[pcg.below(JITTER.len() as u32) as usize];
-        // A batch that costs far more than its start has nothing to separate, and a longer one might exceed its limit.
+        // If a batch costs far more than its start, there is nothing to separate, and a longer batch might exceed its
+        // limit.
         let factor = if weighed.batch_time > SLOW_TIME { 1.0 } else { drawn };
         let jittered = |iterations: u64| ((iterations as f64 * factor).round().max(1.0) as u64).min(most);
         let case = weighed.batch(LoopKind::Case, jittered(weighed.iterations));
@@ -326,7 +327,7 @@ impl TimingPass<'_> {
         if let Some(at) = warming {
             batches.insert(at, weighed.batch(LoopKind::Case, 1));
         }
-        // Threads may also wait for each other, so that what the scheduler says of several is not used.
+        // Threads may also wait for each other, so the scheduler's record is not used if there are several.
         let watched = may_wait(weighed) && !weighed.has_threads();
         let before = if watched { program.threads() } else { None };
         let faults = new_memory::remedy(self.programs, weighed).and_then(|_| program.page_faults());

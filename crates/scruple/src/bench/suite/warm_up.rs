@@ -53,7 +53,7 @@ const ENOUGH: f64 = 0.75;
 /// compiler among them has then finished its work.
 const AT_REST: f64 = 0.1;
 
-/// How often a program is looked at while its compiler works.
+/// The pause between two readings of a program's threads while its compiler works.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The time of a batch has decreased if it is below this share of its earlier value.

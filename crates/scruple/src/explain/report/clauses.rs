@@ -131,8 +131,8 @@ pub(super) fn other_possible_causes(found: &Findings, explanation: &Explanation)
     if all.is_empty() { String::new() } else { format!(", but {}", all.join("; ")) }
 }
 
-/// Begins the sentence about a first row whose code changed, if most of the difference shows in a function with the same
-/// code: that function does other work, because of what it is given.
+/// Begins the sentence about a first row whose code changed, if most of the difference shows in a function with the
+/// same code: that function does other work, because its input differs.
 pub(super) fn shows_elsewhere(
     found: &Findings,
     explanation: &Explanation,

@@ -70,7 +70,7 @@ struct DifferenceRow<'a> {
     shown: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hunk: Option<String>,
-    /// The number of other hunks that may be as much the cause.
+    /// The number of other hunks that are as likely to be the cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_hunks: Option<usize>,
 }

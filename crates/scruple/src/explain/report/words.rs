@@ -264,8 +264,8 @@ fn is_of_binding(part: &DifferencePart) -> bool {
     part.callee.as_ref().is_some_and(|callee| callee.starts_with(BINDS)) && part.kind != PartKind::Replaced
 }
 
-/// Writes the largest part of a row as a clause. If that is far more than the row, the largest part that makes up for it
-/// follows. What the loader does follows the code that is the reason.
+/// Writes the largest part of a row as a clause. If that is far more than the row, the largest part that makes up for
+/// it follows. The work of the loader comes after the code that causes it.
 pub fn first(row: &FunctionDifference) -> Option<String> {
     let parts = row.reported();
     let most = parts.first()?;

@@ -29,7 +29,8 @@ impl Counting<'_> {
             let mut first = None;
             for (pass, least, most) in self.other_passes(self.visits.scope.subjects[subject].bench, counting)
             {
-                // Blocks stand for instruments in turn. If the launches do not suffice for all, the last have none.
+                // The blocks go to the instruments in turn. If the launches do not suffice for all instruments, the
+                // last ones get none.
                 let of_instruments = pass == Pass::Counting && !self.visits.scope.subjects[subject].bench;
                 let all = if of_instruments { counting } else { least };
                 for block in 0..most {

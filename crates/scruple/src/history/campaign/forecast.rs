@@ -1,4 +1,4 @@
-//! Says what a history will cost, before it costs that: the number of builds and launches, and their time.
+//! Says in advance what a history will cost: the number of builds and launches, and their time.
 
 use super::builds::Builds;
 use super::given_launches::{BRIEF, LONG, REPEATS};
@@ -26,7 +26,7 @@ const SEVERAL: usize = 5;
 pub(super) struct Forecast {
     /// The time of the first launch.
     pub(super) launch: Option<Duration>,
-    /// The times of another history of this repository; `None` before it was looked for.
+    /// The times of another history of this repository; `None` before these were looked up.
     earlier: Option<RecordedTimes>,
     counts_told: bool,
     time_told: bool,

@@ -57,8 +57,8 @@ impl Journal {
         })
     }
 
-    /// Returns by how much two versions differ, as `compare` says. Asks it again only if either version has new
-    /// readings, because each step of a history compares all neighbours.
+    /// Returns by how much two versions differ, as `compare` says. The comparison is repeated only if one of the
+    /// versions has new readings, because each step of a history compares all neighbours.
     pub(super) fn difference(&self, a: usize, b: usize, compare: impl FnOnce() -> f64) -> f64 {
         let last = [a, b].map(|index| {
             let version = &self.history.entries[index].version;
@@ -245,7 +245,7 @@ impl Journal {
         result.and(stored)
     }
 
-    /// Returns what `find` finds first in the other histories of the repository, the newest first.
+    /// Returns the first result of `find` in the other histories of the repository, the newest first.
     pub(super) fn find_in_others<T>(&self, find: impl Fn(&Run) -> Option<T>) -> Result<Option<T>, Fault> {
         for listed in self.store.histories_of(&self.history.source)? {
             if listed.id == self.history.run.id {

@@ -53,8 +53,8 @@ impl CampaignView<'_> {
         self.journal.build_times(index).map_or(0, |sample| sample.readings.len() as u32)
     }
 
-    /// Whether a version that was counted is to be counted again, because less was read than this command line asks
-    /// for. What this process has counted is not: nothing more can be read of it.
+    /// Whether a counted version is to be counted again, because less was read than this command line asks for. A
+    /// version that this process has counted is not: nothing more can be read of it.
     fn lacks_counts(&self, entry: &crate::store::StoredVersion) -> bool {
         !self.journal.counted.contains(&entry.version.commit)
             && (entry.instruments < self.attached

@@ -57,8 +57,8 @@ impl EventDirection {
 const WEIGHT: [&str; 7] =
     ["time.wall", "time.cpu", "alloc.bytes", "malloc.bytes", "memory.peak", "heap.live_max", "malloc.peak"];
 
-/// Returns the rank of a change of a metric. Those below the margin rank behind all others, and of either those of
-/// metrics of the build rank last.
+/// Returns the rank of a change of a metric. Changes below the margin rank after all others; within both groups,
+/// changes of metrics of the build rank last.
 pub(crate) fn rank(metric: &str, ratio: f64, margin: f64) -> (bool, usize) {
     let place = WEIGHT.iter().position(|key| *key == metric);
     let place = place.unwrap_or(WEIGHT.len() + usize::from(metric.starts_with("build.")));
@@ -69,8 +69,8 @@ fn is_below(ratio: f64, margin: f64) -> bool {
     (ratio - 1.0).abs() < margin
 }
 
-/// Whether a metric is a count, by its declaration or by its readings. Those that programs define are, as far as is
-/// known.
+/// Whether a metric is a count, by its declaration or by its readings. Metrics that programs define count as counts,
+/// since nothing else is known of them.
 fn is_count(series: &Series) -> bool {
     series.exact || metric(&series.metric).is_none_or(|metric| metric.quality <= Quality::Near)
 }

@@ -23,7 +23,7 @@ struct UnknownCommit {
     is_found_by_bisect: bool,
 }
 
-/// Returns what is not known of the commit of an event, if it is not known.
+/// Returns what is unknown about the commit of an event; `None` if the commit is known.
 fn unknown_commit(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<UnknownCommit> {
     let left_out = left_out(page, event);
     let all = event.set.len() + left_out;
@@ -44,7 +44,8 @@ fn unknown_commit(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Option<
     (all > 1).then_some(UnknownCommit { number: event.number, set, why, is_found_by_bisect })
 }
 
-/// Says of which changes the commit is not known, and how to find it. Many have one sentence together.
+/// Names the changes whose commit is not known, and says how to find it. If there are many, one sentence covers them
+/// all.
 fn unknown_commits(page: &HistoryReport<'_>) -> Vec<String> {
     let unknown: Vec<UnknownCommit> =
         page.events.iter().filter_map(|event| unknown_commit(page, event)).collect();

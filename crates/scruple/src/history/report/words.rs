@@ -102,7 +102,7 @@ pub(crate) fn favoured(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> Op
 pub(crate) fn culprit(page: &HistoryReport<'_>, event: &HistoryEvent<'_>) -> String {
     let left_out = left_out(page, event);
     if left_out > 0 {
-        // Changes of other series may have a later version before them.
+        // In changes of other series, the last version with the old level may be a later one.
         let own = event.changes.iter().find(|(_, change)| change.set == event.set);
         let before = own.map_or(event.before, |(_, change)| change.before);
         let commits = number(event.set.len() + left_out, "commit");

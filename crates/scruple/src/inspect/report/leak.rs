@@ -100,7 +100,8 @@ pub fn text(leak: &Leak, width: usize) -> String {
     out
 }
 
-/// What a judgement says beside its verdict. `why` is the reason why the resident size was not read, if it is known.
+/// Returns the remarks of a judgement besides its verdict. `why` is the reason why the resident size was not read, if
+/// it is known.
 pub fn remarks(judgement: &LeakJudgement, metric: &str, why: Option<&str>) -> Vec<String> {
     let mut remarks = Vec::new();
     if let Some(per_unit) = judgement.resident_growth {

@@ -31,7 +31,7 @@ pub struct RemoteServer {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     address: String,
-    /// Why the first question without an answer has none.
+    /// Why the first unanswered question has no answer.
     unanswered: Option<Fault>,
     /// The name of the node.
     pub node: String,
@@ -246,7 +246,7 @@ impl ServerAccounts for RemoteAccounts {
 mod tests {
     use super::*;
 
-    /// What this version answers to a process on the node of the servers that begins with this line.
+    /// Returns the error of this version for a process on the node of the servers that begins with this line.
     fn answer_to(line: &str) -> String {
         let words = ["echo", line].map(str::to_owned).to_vec();
         let helper = RemoteHelper { words, address: "n2".to_owned() };

@@ -1,9 +1,9 @@
 //! Servers on another node than the one that loads them.
 //!
 //! The process that loads starts a second one on the other node, by words such as those of `srun` or `ssh`. The second
-//! one starts the servers there and reads their accounts. Both talk by lines of JSON over its standard input and
-//! output; the first line is the version of Scruple there. Where one of them ends, the other sees the end of the stream
-//! and ends, too, with everything that it has started.
+//! one starts the servers there and reads their accounts. The two processes exchange lines of JSON over its standard
+//! input and output; its first line is the version of Scruple there. If one process ends, the other sees the end of the
+//! stream and ends as well, with everything that it has started.
 
 mod client;
 mod server;
@@ -15,7 +15,7 @@ use scruple_core::provenance::Provenance;
 use scruple_measure::load::cost::sheet_input::SheetInput;
 use serde::{Deserialize, Serialize};
 
-/// What the process that loads says. Servers are numbered in the order of the arms.
+/// The messages of the process that loads. Servers are numbered in the order of the arms.
 #[derive(Debug, Serialize, Deserialize)]
 enum RemoteRequest {
     /// Start this server, which clients reach at this host.

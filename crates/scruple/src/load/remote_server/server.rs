@@ -25,7 +25,7 @@ struct Servers {
     asks: Receiver<RemoteRequest>,
 }
 
-/// What the process that loads asks for, from standard input.
+/// The requests of the process that loads, from standard input.
 pub struct IncomingRequests {
     asks: Receiver<RemoteRequest>,
     ended: Arc<AtomicBool>,
@@ -129,7 +129,7 @@ impl Servers {
 
     fn start(&mut self, side: usize, host: &str) -> Result<ServerReply, Fault> {
         let Some(own) = self.sides.get(side) else { return Err(Fault::internal("there is no such server")) };
-        // Where clients reach it shows that it accepts their connections.
+        // A connection to the address that clients use shows that the server accepts theirs.
         let own = reached_at(own, host)?;
         let Some(server) = started(&own, self.observed.patience, &self.interrupted)? else {
             return Err(Fault::internal("that server has no command"));
@@ -143,7 +143,7 @@ impl Servers {
     }
 }
 
-/// Asks how many requests have been handled. The count after the end of the other process is of no use to anyone.
+/// Asks how many requests have been handled. After the end of the other process, nobody uses the count.
 fn how_many(asks: &Receiver<RemoteRequest>) -> u64 {
     match say(&ServerReply::HowMany).ok().and_then(|()| asks.recv().ok()) {
         Some(RemoteRequest::Handled(handled)) => handled,

@@ -60,7 +60,7 @@ struct TurnFields<'a> {
     behind: u64,
 }
 
-/// The numbers of requests, by what became of them.
+/// The numbers of requests, by their outcome.
 #[derive(Serialize)]
 struct RequestsView<'a> {
     rate: f64,

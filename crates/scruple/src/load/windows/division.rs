@@ -9,7 +9,8 @@ use std::time::Duration;
 pub struct Division {
     /// The number of windows of each server.
     pub windows: u32,
-    /// The number of turns. A turn is not interrupted; between the turns of a server, other servers have theirs.
+    /// The number of turns. A turn is not interrupted. The turns of other servers take place between the turns of a
+    /// server.
     pub turns: u32,
     /// Whether the accounts of the server are read at the ends of windows.
     pub weighed: bool,

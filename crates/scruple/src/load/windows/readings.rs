@@ -20,9 +20,9 @@ pub(super) fn due_per_second(load: &LoadResult) -> Option<f64> {
     (load.times.lag.count() > 0 && span > 0).then(|| due as f64 * 1e9 / span as f64)
 }
 
-/// Returns the good answers per second of a window. Requests that are due evenly do not divide evenly among windows: of
-/// 200 in a second, a seventh of it has 28 or 29. The rate is that of the answers if the window had its exact share.
-/// `None` if its share is less than a request, and it has none.
+/// Returns the good answers per second of a window. Requests that are due at even intervals do not divide evenly among
+/// windows: if 200 are due in a second, a seventh of the second has 28 or 29. The rate is that of the answers if the
+/// window had its exact share. `None` if its share is less than a request, and it has none.
 fn rate(window: &RunPart, due_per_second: Option<f64>) -> Option<f64> {
     let (seconds, due) = (window.span().max(1) as f64 / 1e9, window.counts.due as f64);
     let share = due_per_second.map(|rate| rate * seconds).filter(|share| (share - due).abs() < 1.0);
@@ -165,7 +165,7 @@ pub(crate) fn costs<'a>(costs: &'a [(String, f64)], source: &'a str) -> impl Ite
     costs.iter().filter_map(move |(key, value)| Some(Reading::of(request_metric(key)?, *value, source)))
 }
 
-/// Returns the metric of what a request adds to a counter.
+/// Returns the metric of the amount that a request adds to a counter.
 fn request_metric(counter: &str) -> Option<&'static Metric> {
     metric(&format!("request.{}", counter.strip_prefix("time.").unwrap_or(counter)))
 }

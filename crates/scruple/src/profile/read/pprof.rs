@@ -249,7 +249,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<ImportedProfile, String> {
         columns.main = find(&["inuse_space", "space"]).or(Some(0));
     }
     let word = columns.main.map(|at| match types[at] {
-        // What is in use was not all that was allocated.
+        // Blocks in use are not all blocks that were allocated.
         "inuse_space" | "space" => "bytes in use".to_owned(),
         name => name.to_owned(),
     });

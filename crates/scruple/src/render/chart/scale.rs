@@ -161,7 +161,7 @@ impl<'a> Ruler<'a> {
     fn even(&self, low: f64, high: f64, text: impl Fn(f64, f64) -> String) -> Vec<Tick> {
         let values = even(low, high, MOST, if self.axis.whole { 1.0 } else { 0.0 });
         let step = if values.len() > 1 { values[1] - values[0] } else { high - low };
-        // Of things that are counted, there is none in the room below the first.
+        // If things are counted, the room below the first has no label.
         let each = values
             .iter()
             .filter(|value| !self.axis.whole || **value >= self.least)

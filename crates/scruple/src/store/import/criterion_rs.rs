@@ -47,7 +47,7 @@ struct CriterionEstimate {
     point_estimate: f64,
 }
 
-/// What `critcmp --export` writes: the folders of a baseline as one text, without the batches.
+/// The output of `critcmp --export`: the folders of a baseline as one text, without the batches.
 #[derive(Deserialize)]
 struct CritcmpBaseline {
     benchmarks: SortedMap<String, CritcmpBenchmark>,

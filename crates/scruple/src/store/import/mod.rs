@@ -162,7 +162,7 @@ impl Imported {
     }
 }
 
-/// The name of what has none in the file.
+/// The name of things that have no name in the file.
 const UNNAMED: &str = "unnamed";
 
 /// Reads a text in this format.

@@ -1,4 +1,4 @@
-//! Recognises what the tools print, or write as a summary. It lacks the readings, so that it cannot be imported.
+//! Recognises printed results and summaries of the tools. These lack the readings and cannot be imported.
 
 use super::Format;
 

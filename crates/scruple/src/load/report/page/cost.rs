@@ -42,7 +42,7 @@ pub(super) fn section(loads: &Loads) -> Option<Section> {
     (!parts.is_empty()).then_some(Section { title, folded: None, parts })
 }
 
-/// Says why a cost differs from the metric of the same counter.
+/// Explains why a cost differs from the metric of the same counter.
 fn apart_from_windows() -> SectionPart {
     SectionPart::Note(
         "A row is the cost of one more request, without what a window costs by itself and what an idle server costs. \

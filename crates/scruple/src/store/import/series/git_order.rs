@@ -3,7 +3,7 @@
 use crate::git::Repository;
 use std::path::Path;
 
-/// More versions than this with one time were not ordered by time at all, and are left as they are.
+/// If more versions than this have one time, the times do not order them at all, and they stay as they are.
 const MOST: usize = 50;
 
 /// Puts versions of equal times, which are neighbours, into the order of their descent, if the repository of the working

@@ -17,7 +17,7 @@ pub fn recognises(text: &str) -> bool {
                 first.iter().partition(|(key, _)| columns::names_version(key));
             !versions.is_empty() && others.iter().any(|(_, value)| columns::is_number(&cell(Some(value))))
         }
-        // A text that was cut is to be called that.
+        // A truncated text must be reported as truncated.
         Some(Err(error)) if error.is_eof() => {
             ["\"commit\"", "\"time\""].iter().any(|key| text.contains(key)) && text.contains("\"value\"")
         }
