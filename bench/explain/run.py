@@ -63,7 +63,7 @@ def programs(folder, scale, longer=1):
     return found
 
 
-# Functions by which GHC's runtime allocates in its own heap, of which memcheck knows nothing.
+# Functions by which GHC's runtime allocates in its own heap, which memcheck does not see.
 OF_GHC = {"allocateMightFail", "allocatePinned"}
 
 

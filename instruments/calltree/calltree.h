@@ -215,7 +215,7 @@ typedef struct {
 
 extern Bool find_sites;
 extern Live live_total, live_peak, live_inherited;
-/* unseen_requests: calls of an allocator of which no return was seen. */
+/* unseen_requests: calls of an allocator that were not seen to return. */
 extern ULong peak_at, reused_blocks, unseen_requests;
 Live live_at_peak(const Context *context);
 /* The allocator is about to free a block. From now on another thread may get one at this address. */

@@ -198,8 +198,8 @@ CodeKind code_at(Addr address, Function **function, Bool *is_entry, Object **obj
     return CODE_KNOWN;
 }
 
-/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. Code of which
- * nobody knows the function is taken for an entry. */
+/* The function that begins at an address or contains it. NULL for a stub, which has no context of its own. Code
+ * without a known function is taken for an entry. */
 Function *function_at(Addr address, Bool *is_entry) {
     Function *function;
     Object *object;

@@ -680,7 +680,7 @@ static struct scruple_text scruple_reply;
 static FILE *scruple_replies;
 static uint64_t scruple_heap_at[2][8];
 static pid_t scruple_process;
-static const scruple_case *scruple_current; /* of which code runs */
+static const scruple_case *scruple_current; /* whose code runs */
 
 /* ---- Text and JSON ---- */
 

@@ -11,7 +11,7 @@ public class Shapes {
     static final List<byte[]> kept = new ArrayList<>();
     static final byte[][] cache = new byte[20000][];
     static byte[] latest;
-    /** A cache of which a cleaner removes the entries whose objects are dead. */
+    /** A cache; a cleaner removes the entries whose objects are dead. */
     static final Map<Integer, WeakReference<byte[]>> weak = new ConcurrentSkipListMap<>();
     static Cleaner cleaner;
     /** A map that has the table for many entries, and none of them any more. */

@@ -14,7 +14,7 @@ for (let i = 1; i <= Number(count); i++) {
 }
 globalThis.kept = [kept, cache, latest];
 
-// A cache of which a registry removes the entries whose objects are dead.
+// A cache; a registry removes the entries whose objects are dead.
 async function weak() {
   const registry = new FinalizationRegistry((i) => cache.delete(i));
   globalThis.registry = registry;

@@ -259,7 +259,7 @@ impl<'a> SiteBuilder<'a> {
         frames
     }
 
-    /// The frame of a context's function, of which no line is known.
+    /// The frame of a context's function, without a line.
     fn function(&mut self, context: &ProfileContext) -> SiteFrame {
         let Some(function) = context.function.map(|function| &self.profile.functions[function]) else {
             return SiteFrame { name: "(signal)".to_owned(), ..SiteFrame::default() };

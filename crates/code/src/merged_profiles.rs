@@ -101,7 +101,7 @@ impl Side {
         side
     }
 
-    /// The share of instructions of which it is not known where their function begins.
+    /// The share of instructions in functions whose beginning is not known.
     pub fn nameless(&self) -> f64 {
         let (named, nameless) = self.named;
         nameless as f64 / (named.saturating_add(nameless)).max(1) as f64
@@ -129,7 +129,7 @@ impl Side {
         known.name.is_none() && begins && !self.executed[function].is_empty()
     }
 
-    /// The share of instructions in functions without a symbol, of which only an unwinding table says where they are.
+    /// The share of instructions in functions without a symbol that are known only from an unwinding table.
     pub fn stripped(&self) -> f64 {
         let contexts = self.tree.contexts.iter().filter(|context| self.is_stripped(context.function));
         let sum: u64 = contexts.map(|context| context.cost.instructions).sum();
@@ -167,7 +167,7 @@ impl Side {
         self.tree.functions.iter().any(|function| function.trampoline && !function.shown.is_empty())
     }
 
-    /// The share of instructions in Haskell functions of which only the module is known.
+    /// The share of instructions in Haskell functions that are known only by their module.
     pub fn local_functions(&self) -> f64 {
         let is_local = |function: &usize| haskell::is_of_module(&self.tree.functions[*function].shown);
         let contexts = self.tree.contexts.iter().filter(|context| is_local(&context.function));
@@ -327,7 +327,7 @@ impl Side {
         self.special(explain::Function { name: "(signal)".to_owned(), ..Default::default() })
     }
 
-    /// Names a function of which nothing was executed in this launch like the others of its file.
+    /// Names a function that this launch did not execute as the other functions of its file are named.
     pub(super) fn named_like(&self, function: &ProfileFunction) -> explain::Function {
         let of_file = self.functions.iter().position(|known| known.object == function.object);
         named(function, of_file.is_some_and(|at| self.tree.functions[at].module == PROGRAM))

@@ -108,7 +108,7 @@ pub struct LiveBlocks {
     pub inherited: MemoryBlocks,
     /// The number of blocks that were given out again although no known function had freed them.
     pub reused: u64,
-    /// The number of calls of an allocator of which no return was seen, so that their blocks are not known.
+    /// The number of calls of an allocator that were not seen to return, so that their blocks are not known.
     pub unseen: u64,
     /// Executed instructions, and the most live bytes in an interval around them.
     pub course: Vec<(u64, u64)>,

@@ -249,7 +249,7 @@ impl Evidence {
         }
     }
 
-    /// The evidence of arms whose readings are all 0, of which there are no ratios; `None` where one is not 0.
+    /// The evidence of arms whose readings are all 0, so that they have no ratios; `None` where a reading is not 0.
     fn of_nothing(reference: &[f64], arm: &[f64]) -> Option<Evidence> {
         let readings = reference.len().min(arm.len());
         let nothing = readings > 0 && reference.iter().chain(arm).all(|reading| *reading == 0.0);

@@ -64,8 +64,8 @@ pub struct Finding {
     pub why: Option<String>,
 }
 
-/// Metrics of which only differences beyond the margin count: instructions change a little with every change of a
-/// program, even in its start-up.
+/// Metrics whose differences count only beyond the margin: instructions change a little with every change of a program,
+/// even in its start-up.
 const WITH_MARGIN: [&str; 2] = ["instructions", "request.instructions"];
 
 /// What a case declares about itself: the work of an iteration, which is no cost.

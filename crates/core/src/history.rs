@@ -98,8 +98,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// A built version of which nothing is known but its commit and the commits that it follows, which are also taken
-    /// as its parents.
+    /// A built version. Only its commit and the commits that it follows are known; these are also taken as its parents.
     pub fn built(commit: String, follows: Vec<String>) -> Version {
         Version {
             commit,

@@ -282,7 +282,7 @@ fn quoted<'a>(of_arm: &[&'a Judged], shown: &[String]) -> Option<&'a Judged> {
 /// An interval of wall time narrower than this, as a difference of logarithms, is precise enough to be quoted.
 const BLUR: f64 = 0.05;
 
-/// A wall time of which more than this share was waiting for a core depends mainly on the machine's other work.
+/// If more than this share of a wall time was waiting for a core, the time depends mainly on the machine's other work.
 pub const MOST_WAITING: f64 = 0.2;
 
 /// Whether other work on the machine disturbed wall time so much that processor time is more informative. That is so if

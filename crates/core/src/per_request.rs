@@ -54,7 +54,7 @@ impl Bounds {
         Bounds { value: self.value.max(least), interval: self.interval.map(raised) }
     }
 
-    /// Lowers the value and the ends of the interval to those of another figure, of which this is a part.
+    /// Lowers the value and the ends of the interval to those of a figure that contains this one.
     ///
     /// ```
     /// use scruple_core::per_request::Bounds;

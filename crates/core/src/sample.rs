@@ -153,7 +153,7 @@ impl Sample {
         self.readings.windows(2).all(|pair| pair[0] == pair[1])
     }
 
-    /// The quality of the readings: counts that disagree, or of which there is only one, are not exact, whatever the
+    /// The quality of the readings. Counts that disagree are not exact, and neither is a single count, whatever the
     /// instrument stated.
     pub fn worth(&self) -> Quality {
         let once = self.pass == Pass::Counting && self.readings.len() < REPEATED;

@@ -71,7 +71,7 @@ impl Timing {
 }
 
 impl Subject {
-    /// A case of which nothing else is known.
+    /// A case without further details.
     pub fn case(name: impl Into<String>, program: Vec<String>) -> Subject {
         Subject::Case { name: name.into(), program, group: None, shape: String::new(), timing: None }
     }
@@ -150,7 +150,7 @@ pub struct LoadCourse {
     pub answered: u64,
     /// The number of failed requests.
     pub failed: u64,
-    /// The number of windows, and how many of them the generator spoilt.
+    /// The number of windows, and how many of them are void because the generator was late.
     pub windows: (u64, u64),
     /// The number of good answers per second. If the generator was late, this is the most that it can have been.
     pub rate: f64,

@@ -254,7 +254,7 @@ impl CallgrindParser {
         Ok(())
     }
 
-    /// Remembers the path of a file, of which functions have only the name.
+    /// Remembers the path of a file. Functions have only the file's name.
     fn know(&mut self, path: String) {
         if let Some((_, name)) = path.rsplit_once('/') {
             self.paths.entry(name.to_owned()).or_insert(path);

@@ -53,7 +53,7 @@ const SECRET: [&str; 13] = [
     "token",
 ];
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "***";
 
 /// Returns words of a command line as results show them: without passwords, without the values of parameters of URLs

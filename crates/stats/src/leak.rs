@@ -151,9 +151,9 @@ pub fn judge_growth(readings: &[(f64, f64)], smallest: f64) -> Retained {
     }
 }
 
-/// Judges pairs of size and retained bytes, of which `at_most` are upper bounds. Some collectors do not look at the end
-/// of a program, so that the readings lack what was allocated since. Where the upper bounds grow with the work, smaller
-/// growth of the readings proves nothing.
+/// Judges pairs of size and retained bytes. `at_most` are upper bounds of the retained bytes. Some collectors do not
+/// look at the end of a program, so that the readings lack what was allocated since. Where the upper bounds grow with
+/// the work, smaller growth of the readings proves nothing.
 pub fn judge_bounded_growth(readings: &[(f64, f64)], at_most: &[(f64, f64)], smallest: f64) -> Retained {
     let found = judge_growth(readings, smallest);
     let Retained::Grows { power: above, interval, .. } = judge_growth(at_most, smallest) else {
@@ -267,8 +267,8 @@ pub fn judge_outside_malloc(
     }
 }
 
-/// The most resident bytes that one byte of a live heap may take: collectors that copy have room for it twice, and leave
-/// what nothing uses for a while.
+/// The most resident bytes that one byte of a live heap may take: collectors that copy reserve room for two copies, and
+/// free unused memory only after a while.
 const RESIDENT_OF_LIVE: f64 = 3.0;
 
 /// Returns the resident bytes per unit of work, if the largest resident size grows by more than a growing live heap of a

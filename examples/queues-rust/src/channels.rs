@@ -10,7 +10,7 @@ const CAPACITY: usize = 1024;
 /// Producers and consumers, by which the channels are compared.
 const SIZES: [(usize, usize); 3] = [(1, 1), (2, 1), (2, 2)];
 
-/// So many clones of one end; the original is dropped, so that the channel closes with the last clone.
+/// Clones one end this many times and drops the original, so that the channel closes with the last clone.
 fn ends<T: Clone, E>(count: usize, end: T, make: impl Fn(T) -> E) -> Vec<E> {
     (0..count).map(|_| make(end.clone())).collect()
 }

@@ -98,7 +98,7 @@ pub(super) fn allocated(run: &InstructionRun, procedures: &Procedures) -> Alloca
     all
 }
 
-/// The number of a register of 8 or 4 bytes, of which the latter is a half of the former.
+/// The number of a register of 8 bytes, or of its lower half of 4 bytes.
 fn number(register: Register) -> Option<u32> {
     let of = |first: Register| (register as u32).checked_sub(first as u32).filter(|number| *number < 16);
     of(Register::RAX).or_else(|| of(Register::EAX))

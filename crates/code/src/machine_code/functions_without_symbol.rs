@@ -142,7 +142,7 @@ impl<'a> FunctionPairs<'a> {
         is_free
     }
 
-    /// Joins functions of which each file has exactly one with the same value.
+    /// Pairs functions by a value that exactly one function in each file has.
     fn by<K: std::hash::Hash + Eq>(&mut self, key: impl Fn(&'a StrippedFunction) -> Option<K>) {
         let unique = |shapes: &'a [StrippedFunction]| {
             let mut found: HashMap<K, Option<usize>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Divides the difference of two programs of which only functions and the calls between them are known, not the calling
+//! Divides the difference of two programs whose functions and the calls between them are known, but not the calling
 //! contexts.
 //!
 //! Let c be the number of calls of a function, n(v, w) that of calls of w by v, and e its price: what a call costs on

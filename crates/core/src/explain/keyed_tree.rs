@@ -12,7 +12,7 @@ pub struct KeyedTree<'a> {
     pub tree: &'a Tree,
     /// The key of each function: its place among all keys.
     pub keys: &'a [usize],
-    /// The context of which each context is a part; see [`whole_contexts`].
+    /// For each context, the context that contains it; see [`whole_contexts`].
     pub whole: Vec<usize>,
     /// Whether each function is a part of another one: see [`is_cold_part`].
     cold: Vec<bool>,
@@ -52,7 +52,7 @@ impl<'a> KeyedTree<'a> {
     }
 }
 
-/// Returns for each context the context of which it is a part: itself, unless it is inside of the C library's allocator, or
+/// Returns for each context the context that contains it: itself, unless it is inside of the C library's allocator, or
 /// its function is a part of the function above it.
 fn whole_contexts(tree: &Tree, is_part: impl Fn(usize, usize) -> bool) -> Vec<usize> {
     let of_library: Vec<bool> = tree.functions.iter().map(|function| function.module == C_LIBRARY).collect();

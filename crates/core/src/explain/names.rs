@@ -97,9 +97,9 @@ fn without_suffix(name: &str) -> Option<String> {
     (BARE.contains(&last) && !is_of_package).then(|| rest.to_owned())
 }
 
-/// Gives functions back the names that [`normal`] took for those of parts: `cold` in Go's package `main` is no part of a
-/// function `main`. Two of three signs must say so, because no profile has all functions of a program: the file has code
-/// of Go, it has other functions of that package, or it has no function of which this may be a part.
+/// Gives functions back the names that [`normal`] took for those of parts: `cold` in Go's package `main` is no part of
+/// a function `main`. Two of three signs must say so, because no profile has all functions of a program: the file has
+/// code of Go, it has other functions of that package, or it has no function that this may be a part of.
 pub fn restore_names_of_packages(functions: &mut [Function]) {
     fn stem(function: &Function) -> Option<&str> {
         let (stem, last) = function.shown.rsplit_once('.')?;

@@ -125,8 +125,8 @@ pub fn net(arm: &Arm, tare: &Arm, key: &str, level: f64) -> Option<Net> {
 }
 
 /// The least that a batch may have taken without other work on the machine: its smallest reading, or its smallest
-/// processor time, of which each of several threads has its part. Batches longer than a time slice all wait for a core
-/// on a busy machine, and threads take turns on one.
+/// processor time divided by the number of threads. Batches longer than a time slice all wait for a core on a busy
+/// machine, and threads take turns on one.
 fn least_alone(arm: &Arm, raw: &Sample, key: &str) -> f64 {
     let threads = match arm.params.get("threads") {
         Some(Parameter::Number(threads)) => threads.max(1.0),

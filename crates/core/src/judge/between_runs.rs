@@ -165,7 +165,8 @@ mod tests {
         assert_ne!(verdict(0.8), Verdict::Different);
     }
 
-    /// Three processes of a case and its tare, on a core with this cycle, and with additions that take so many cycles.
+    /// Three processes of a case and its tare, on a core with this cycle time, and with additions that take `additions`
+    /// cycles.
     fn case(time: f64, cycle: f64, additions: f64) -> (Arm, Arm) {
         let blocks = |value: f64| {
             let of = |process: u32| (0..10).map(move |block| process * BLOCKS_OF_A_PROCESS + block);

@@ -171,7 +171,7 @@ pub(super) mod tests {
         let time = ("time.wall", blind.clone());
         assert!((found(std::slice::from_ref(&time)) - 35.3).abs() < 1e-9);
         assert!((found(&[time.clone(), (BESIDE, double(731.0))]) - 16.3).abs() < 1e-9);
-        // A block of which nothing is known was not disturbed: the program itself ran beside the witness.
+        // A block without a reading was not disturbed: the program itself ran beside the witness.
         let known = double(731.0).into_iter().filter(|(block, _)| *block != 1).collect();
         let some = arm(Role::Tare, &[time.clone(), (BESIDE, known)]);
         let kept = undisturbed(&some).expect("enough blocks");

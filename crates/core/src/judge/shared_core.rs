@@ -64,7 +64,7 @@ fn least(tare: &Arm, key: &str) -> Option<f64> {
     Some(in_fastest_blocks(&tare.sample(key)?.readings))
 }
 
-/// Whether additions that took so many cycles shared the core, if they take `alone` cycles alone.
+/// Whether additions that took this many cycles shared the core, if they take `alone` cycles on a core of their own.
 pub fn is_shared(additions: f64, alone: f64) -> bool {
     additions > SHARED * alone
 }

@@ -7,7 +7,7 @@ const MOST_LATE: f64 = 0.01;
 
 /// A search ends after this many measurements near its two ends in which the generator was late. It does not end after
 /// the first, because other work on the machine may end meanwhile.
-const SPOILT: usize = 6;
+const MANY_LATE: usize = 6;
 
 /// The share of requests with which the generator may be late: what the strictest limit on a quantile allows.
 pub(super) fn most_late(slo: &Slo) -> f64 {
@@ -35,15 +35,15 @@ impl Knee {
         let (Some(good), Some(bad)) = self.ends() else { return false };
         let near =
             |m: &&Measurement| m.rate >= good && m.rate < bad * CLOSE && m.outcome != RateOutcome::Good;
-        let spoilt = self.measurements.iter().filter(near).filter(|m| m.late > self.most_late).count();
-        bad / good <= CLOSE && spoilt >= SPOILT && self.late().is_some()
+        let late = self.measurements.iter().filter(near).filter(|m| m.late > self.most_late).count();
+        bad / good <= CLOSE && late >= MANY_LATE && self.late().is_some()
     }
 
     /// The share of requests with which the generator was late in measurements that were not good, if it is more than
     /// the limits allow: the generator, which needs its core only for moments, would not keep them either.
     fn late(&self) -> Option<f64> {
-        let spoilt = || self.measurements.iter().filter(|m| m.outcome != RateOutcome::Good);
-        let late = spoilt().map(|m| m.late).sum::<f64>() / spoilt().count() as f64;
+        let not_good = || self.measurements.iter().filter(|m| m.outcome != RateOutcome::Good);
+        let late = not_good().map(|m| m.late).sum::<f64>() / not_good().count() as f64;
         (late > self.most_late).then_some(late)
     }
 }

@@ -189,13 +189,13 @@ fn void_measurements_are_repeated_and_then_end_it() {
 /// A server that keeps its limits up to 600/s, above which it shares so few cores with the generator that both are late:
 /// nothing but the lateness breaks the limit, and no number of measurements changes that.
 #[test]
-fn a_search_that_a_late_generator_spoils_ends_when_more_measurements_would_not_tell_more() {
+fn a_search_with_a_late_generator_ends_when_more_measurements_would_add_nothing() {
     let (found, steps) = find(KneeSearch::default(), |rate| {
-        let spoilt = rate > 600.0;
-        let beyond = if spoilt { 12.5 } else { 0.0 };
-        let outcome = if spoilt { RateOutcome::Bad } else { RateOutcome::Good };
+        let is_late = rate > 600.0;
+        let beyond = if is_late { 12.5 } else { 0.0 };
+        let outcome = if is_late { RateOutcome::Bad } else { RateOutcome::Good };
         let count = LimitCount { requests: 250.0, beyond, least: 0.0 };
-        let late = if spoilt { 0.05 } else { 0.0 };
+        let late = if is_late { 0.05 } else { 0.0 };
         Measurement { rate, outcome, kept_up: true, counts: vec![vec![count; 8]], late }
     });
     assert!(steps <= 25, "{found:?} after {steps}");

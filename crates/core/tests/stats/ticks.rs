@@ -11,7 +11,8 @@ use crate::range::{range, read};
 /// Ten milliseconds.
 const TICK: f64 = 1e7;
 
-/// `n` values of one or two ticks, of which `share` take two before the middle, and `then` after it.
+/// `n` values of one or two ticks. The share `share` of the values before the middle has two, and the share `then`
+/// after it.
 fn two_ticks(n: usize, share: f64, then: f64, pcg: &mut Pcg) -> Vec<f64> {
     let share = |place: usize| if place * 2 < n { share } else { then };
     (0..n).map(|place| if pcg.unit() < share(place) { 2.0 * TICK } else { TICK }).collect()

@@ -179,14 +179,14 @@ fn judge(
     };
     let broken: Vec<String> = slo.broken(&seen).into_iter().map(|limit| limit.text.clone()).collect();
     // Only faults of the generator make a measurement void. The failure of a server is a result.
-    let spoilt = load.is_spoilt() || (parts.len() as f64) < load.counted().len() as f64 * ENOUGH;
+    let void = load.is_void() || (parts.len() as f64) < load.counted().len() as f64 * ENOUGH;
     let counts = slo.limits.iter().map(|limit| {
         let stretches = parts.chunks(parts.len().div_ceil(STRETCHES).max(1));
         stretches.map(|parts| count(limit, parts)).collect()
     });
     let measurement = Measurement {
         rate,
-        outcome: slo.outcome(&seen, spoilt),
+        outcome: slo.outcome(&seen, void),
         kept_up: seen.kept_up(),
         counts: counts.collect(),
         late,

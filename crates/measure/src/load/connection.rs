@@ -211,7 +211,7 @@ impl Connection {
         lacks.map(|lacks| Failed::Cause(Failure::TimedOut, lacks.into()))
     }
 
-    /// Whether the socket has accepted all bytes handed to [`Connection::send`].
+    /// Whether the socket has accepted all bytes passed to [`Connection::send`].
     pub(crate) fn all_sent(&self) -> bool {
         self.outgoing.at == self.outgoing.bytes.len()
     }

@@ -13,7 +13,7 @@ pub(crate) struct DelayedRecord {
 }
 
 impl DelayedRecord {
-    /// A response was recorded, up to `late` nanoseconds of which the generator was late itself.
+    /// A response was recorded. The generator itself was late by up to `late` nanoseconds of its time.
     #[inline]
     pub(crate) fn note(&mut self, response: u64, late: u64) {
         if late > PUNCTUAL {
@@ -58,7 +58,7 @@ impl Delayed {
         self.least += &other.least;
     }
 
-    /// All responses, of which these are some, without the delays: the least that they can have been.
+    /// All responses, which include these, without the delays: the least that they can have been.
     pub fn least_of(&self, all: &Latencies) -> Latencies {
         let mut left = all.subtract(&self.recorded);
         left += &self.least;

@@ -98,7 +98,7 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// Adds a request that had been due for so many nanoseconds.
+    /// Adds a request that had been due for this many nanoseconds.
     pub(crate) fn add(&mut self, waited: u64) {
         self.requests += 1;
         self.longest = self.longest.max(waited);
@@ -352,7 +352,7 @@ impl LoadResult {
 
     /// Whether the generator made the latencies void. It does so for a turn as a whole or not at all, so that no part
     /// of a turn is left out because of its results.
-    pub fn is_spoilt(&self) -> bool {
+    pub fn is_void(&self) -> bool {
         self.doubts.iter().any(|doubt| doubt.voids && doubt.code.starts_with("generator-"))
     }
 

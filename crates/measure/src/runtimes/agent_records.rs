@@ -41,7 +41,7 @@ pub(super) struct AgentRecord {
 }
 
 impl AgentRecord {
-    /// A record for a forked process of which only a hook's answer exists.
+    /// A record for a forked process that has only a hook's answer.
     pub(super) fn of_fork(runtime: Runtime, pid: i32) -> AgentRecord {
         AgentRecord {
             runtime,

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_never_counts_does_not_spoil_the_others() {
+    fn a_runtime_that_never_counts_leaves_the_others_as_they_are() {
         let all = readings(&[process(Runtime::Perl, None), process(Runtime::Node, Some(3.0))], "none");
         assert_eq!(value(&all, "alloc.bytes"), Ok(3.0));
         assert_eq!(value(&readings(&[], "none"), "gc.count"), Err("none".to_owned()));

@@ -28,7 +28,7 @@ fn two_thousand_short_threads_share_a_few_slots() {
     assert_eq!((allocations, bytes, frees), (100_000, 10_000_000, 98_000));
     assert_eq!(totals.threads(), 2001);
     let live = totals.counts().live.unwrap();
-    assert!(live.peak_error < 64 * 65536, "slots were not handed on: {live:?}");
+    assert!(live.peak_error < 64 * 65536, "slots were not reused: {live:?}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_busy_machine_is_not_held_against_the_server_by_a_punctual_generator() {
     let capacity = while_busy(6, || search(threads));
     let late: Vec<(RateOutcome, f64)> =
         capacity.points.iter().map(|point| (point.outcome, point.late)).collect();
-    // Where the server got its core all the same, the rate is kept.
+    // Where the server got its core nevertheless, the rate is kept.
     assert!(capacity.found.high.is_none(), "{:?}, {late:?}", capacity.found);
     assert!(
         capacity.found.late.is_some() || capacity.found.low == Some(1000.0),

@@ -239,7 +239,7 @@ fn handshakes_that_fail_in_part_are_counted_and_do_not_end_the_load() {
             return;
         }
         if number < 4 {
-            // Those that fail are the first of which the generator knows.
+            // Those that fail are the first that the generator knows about.
             thread::sleep(Duration::from_millis(200));
         }
         for _ in 0..5 {

@@ -253,7 +253,7 @@ fn a_beginning_that_decays_is_warm_up_and_stays_in_the_parts() {
         let cut: u64 = result.cut().iter().map(|part| part.counts.answered).sum();
         let all: u64 = result.parts.iter().map(|part| part.counts.answered).sum();
         assert_eq!(result.counts.answered + cut, all);
-        // The machine may make later requests slower still; those of the beginning are kept all the same.
+        // The machine may make later requests slower still; those of the beginning are kept nevertheless.
         assert!(result.cut().iter().any(|part| part.times.response.max() > Some(15_000_000)));
     }
 }

@@ -20,8 +20,8 @@ pub struct ClosureDifference {
 /// The smallest number of times the variation between launches of a program that a difference must be.
 const ABOVE: f64 = 3.0;
 
-/// Returns the types of which the numbers differ by more than they vary between launches of either program, as means of
-/// the launches; the largest difference in bytes first.
+/// Returns the types whose numbers differ by more than they vary between launches of either program, as means of the
+/// launches; the largest difference in bytes first.
 pub fn differing(sides: [&[Side]; 2]) -> Vec<ClosureDifference> {
     let names: Vec<&String> =
         sorting::distinct(sides.iter().flat_map(|runs| runs.iter().flat_map(|run| run.closures.keys())));

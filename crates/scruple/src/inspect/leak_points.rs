@@ -52,7 +52,7 @@ impl OtherMemory {
 /// Runs that did not fit into the budget.
 #[derive(Serialize)]
 pub struct LeftOut {
-    /// The sizes of which no launch was made.
+    /// The sizes without a launch.
     pub sizes: Vec<String>,
     /// The number of all launches that were not made.
     pub runs: usize,

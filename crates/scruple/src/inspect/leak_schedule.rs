@@ -102,7 +102,7 @@ impl LeakSchedule {
         self.budget.saturating_sub(self.started.elapsed())
     }
 
-    /// The sizes of which no launch was made, if any, as texts.
+    /// The sizes without a launch, if any, as texts.
     pub fn left_out(&self) -> &[(f64, String)] {
         &self.sizes[self.took.len().min(self.sizes.len())..]
     }

@@ -189,7 +189,7 @@ pub struct ConnectionArgs {
 /// An instrument that is attached in a pass of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadInstrument {
-    /// Instructions and calls by function, for so many requests.
+    /// Instructions and calls by function, for this many requests.
     Instructions(u64),
     /// Where the time goes, kernel included.
     Samples,

@@ -17,7 +17,7 @@ pub fn note(run: &mut Run, sides: &[TargetServer]) {
     }
 }
 
-/// Adds a remark if a quota of processor time, of so many cores, held up the load. A server that Scruple started shares
+/// Adds a remark if a quota of processor time, given in cores, held up the load. A server that Scruple started shares
 /// it.
 pub fn remark_on_quota(run: &mut Run, cores: Option<f64>) {
     if let Some(cores) = cores {

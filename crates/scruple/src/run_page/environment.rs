@@ -31,8 +31,8 @@ pub fn section(run: &Run) -> Section {
     }
 }
 
-/// Returns the path of a file as a page shows it. A build of a version is below its digest in Scruple's cache, of which a
-/// reader elsewhere needs no more.
+/// Returns the path of a file as a page shows it. A build of a version is below its digest in Scruple's cache. A reader
+/// elsewhere needs no more than the digest and what follows it.
 fn shown_path(path: &str) -> String {
     let build = path.rsplit_once("/built/").and_then(|(_, below)| below.split_once('/'));
     let is_digest = |name: &str| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -124,7 +124,7 @@ impl Store {
         &self.address
     }
 
-    /// The command that lists the runs of this store, as it stands in a message.
+    /// The command that lists the runs of this store, as messages show it.
     pub fn list_command(&self) -> String {
         format!("`scruple store list{}`", paths::store_option(&self.address))
     }

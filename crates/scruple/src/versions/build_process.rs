@@ -132,7 +132,7 @@ fn environment(more: &[(String, String)]) -> Vec<(OsString, OsString)> {
     env
 }
 
-/// Returns the message of the error of a git that began to write to a log when that had so many bytes.
+/// Returns the error message of a git that began to write to a log when the log had this many bytes.
 pub fn message_of_git(log: &Path, began: u64) -> Option<String> {
     let bytes = std::fs::read(log).ok()?;
     let text = String::from_utf8_lossy(bytes.get(usize::try_from(began).ok()?..)?);

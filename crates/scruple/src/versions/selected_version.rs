@@ -8,6 +8,6 @@ pub struct SelectedVersion {
     pub version: Version,
     /// The id of the version's git tree.
     pub tree: String,
-    /// The ids of the left-out commits of which this version is the first selected descendant.
+    /// The ids of the left-out commits whose first selected descendant is this version.
     pub left_out: Vec<String>,
 }

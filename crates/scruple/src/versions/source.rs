@@ -161,7 +161,7 @@ impl Source {
         })
     }
 
-    /// Creates the error for an unknown revision, or for a range of which a revision is unknown.
+    /// Creates the error for an unknown revision, or for a range with an unknown revision.
     pub fn unknown(&self, range: &str) -> Fault {
         if self.repository.is_empty() {
             return Fault::usage(format!("‘{}’ has no commits yet", self.place));

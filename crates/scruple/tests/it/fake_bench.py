@@ -27,7 +27,7 @@ from _signal import SIGCONT, SIGKILL, SIGSTOP
 BATCH = 20  # What each batch costs by itself, in ns.
 
 
-# What takes the place of an answer, besides what only spoils one.
+# Replies that replace an answer; others only damage one.
 LOUD = ("throw", "skip", "stop", "hang", "spin", "die", "exit", "half", "garble", "blame")
 
 

@@ -20,7 +20,7 @@ const MOST: f64 = 40_000.0;
 /// In more values than this, the formula for the gain in likelihood holds in ticks too.
 const MANY: usize = 100;
 
-/// The centred ranks of values of which at least half equal another; `None` where fewer do.
+/// The centred ranks of the values if at least half of them equal another one, or else `None`.
 pub(super) fn tied_ranks(values: &[f64]) -> Option<Vec<f64>> {
     let sorted = sorted(values);
     let mut distinct = sorted.clone();

@@ -23,7 +23,7 @@ pub fn explained(first: &Tree, second: &Tree, changed: &str) -> Explanation {
     explain(first, second, &matched, &code, Count::Instructions)
 }
 
-/// A program in which `parse` calls an allocator in this file, inside of which the heap is consolidated so many times.
+/// A program in which `parse` calls an allocator in this file, which consolidates the heap `consolidations` times.
 fn allocating(library: &str, requests: u64, consolidations: u64) -> Tree {
     tree(&[
         (0, "", "", 1, 0),

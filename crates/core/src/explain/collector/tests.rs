@@ -2,8 +2,8 @@ use super::is_collector;
 use crate::explain::allocator::tests::{explained, tree};
 use crate::explain::{Explanation, PartKind, Tree};
 
-/// A program in which a scheduler runs `work`, of so many own instructions, and a collector, with what is inside of it, so
-/// many times.
+/// A program in which a scheduler runs `work`, which has `own` instructions of its own, and a collector, which it runs
+/// `collections` times with its callees.
 fn collecting(collector: &str, own: u64, collections: u64) -> Tree {
     tree(&[
         (0, "", "", 1, 0),

@@ -1,4 +1,4 @@
-//! Finds where the level changed among versions whose own uncertainty is known.
+//! Finds where the level changed among versions with a known uncertainty each.
 //!
 //! Each version has several readings, so a single version can be a level, and two versions suffice. The candidates are
 //! the cuts of the cheapest piecewise constant along each line of versions, and the starts of branches. Then the

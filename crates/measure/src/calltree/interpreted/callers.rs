@@ -1,4 +1,4 @@
-//! Finds the callers of functions of which only the number of calls is known. For every place where the text calls a
+//! Finds the callers of functions for which only the number of calls is known. For every place where the text calls a
 //! name, it is known how often the place was executed. If these numbers add up to the calls of the only function with
 //! that name, these places are its callers. If only one place passes a function to a built-in method, and nothing else
 //! mentions the function, its remaining calls come from there.
@@ -25,9 +25,9 @@ pub(super) struct Callees {
     pub named: SortedMap<String, u64>,
     /// The functions that it contains and passes to methods which call them before they return: their names, with the
     /// methods' names.
-    pub handed: BTreeSet<(String, String)>,
+    pub passed: BTreeSet<(String, String)>,
     /// The same for functions that have a name, which others may use, too.
-    pub handed_by_name: BTreeSet<(String, String)>,
+    pub passed_by_name: BTreeSet<(String, String)>,
     /// The names that it uses otherwise. Functions with these names may be called from anywhere.
     pub mentioned: BTreeSet<String>,
 }
@@ -170,7 +170,7 @@ pub(super) fn callers(functions: &[Called]) -> Vec<Vec<(usize, u64)>> {
 fn handers(functions: &[Called], named: &SortedMap<&str, Option<usize>>) -> SortedMap<usize, usize> {
     let mut found: SortedMap<usize, Option<usize>> = SortedMap::new();
     for (at, one) in functions.iter().enumerate() {
-        for (name, method) in one.callees.handed.iter().chain(&one.callees.handed_by_name) {
+        for (name, method) in one.callees.passed.iter().chain(&one.callees.passed_by_name) {
             if let Some(Some(callee)) = named.get(name.as_str()) {
                 // A method of the program may keep a function that is passed to it, and call it later.
                 let hander = (!named.contains_key(method.as_str())).then_some(at);
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn calls_by_a_built_in_method_are_of_the_only_one_that_hands_it_the_function() {
         let hands = |one: Called, method: &str| {
-            let handed_by_name = BTreeSet::from([("b".to_owned(), method.to_owned())]);
-            Called { callees: Callees { handed_by_name, ..one.callees.clone() }, ..one }
+            let passed_by_name = BTreeSet::from([("b".to_owned(), method.to_owned())]);
+            Called { callees: Callees { passed_by_name, ..one.callees.clone() }, ..one }
         };
         let top = || called("", 1, 5, &[("a", 2), ("b", 1)]);
         let (a, b) = (|| hands(called("a", 2, 20, &[]), "map"), || called("b", 7, 70, &[]));

@@ -1,5 +1,5 @@
-;; Stands in front of Guile's own module of this name, which every program that Guile runs loads first, and makes Guile
-;; count. Interpreted, the counter would be slow, so it is compiled first.
+;; Hides Guile's own module of this name, which every program that Guile runs loads first, and makes Guile count.
+;; Interpreted, the counter would be slow, so it is compiled first.
 
 (let* ((name "/ice-9/command-line")
        (folder (dirname (dirname (current-filename))))

@@ -140,7 +140,7 @@ impl CoverageBuilder {
         let (functions, mut called): (Vec<usize>, Vec<Called>) = all.into_iter().unzip();
         if !all_texts_known {
             // An unknown text may use every function that has a name.
-            called.iter_mut().for_each(|one| one.callees.handed_by_name.clear());
+            called.iter_mut().for_each(|one| one.callees.passed_by_name.clear());
         }
         let mut contexts: Vec<usize> = Vec::new();
         let callers = callers::callers(&called);

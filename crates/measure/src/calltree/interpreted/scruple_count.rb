@@ -90,7 +90,7 @@ module ScrupleCount
   end
 end
 
-# The names and digests of functions, of which a counting process knows where they are.
+# The names and digests of functions. A counting process knows where these functions are.
 class ScrupleNames
   def initialize(main, folders)
     @main, @folders = main, folders

@@ -50,7 +50,7 @@ def start():
                 qualify(inner, qualified[inner] + (".<locals>." if inner.co_flags & 1 else "."))
 
     def describe(code, namespace):
-        """The number of a function, of which the counter has not seen the code before."""
+        """The number of a function whose code the counter has not seen before."""
         if code.co_filename.startswith(("<frozen importlib", "<frozen zipimport")):
             return functions[IMPORTS]
         if code.co_filename == own:
@@ -155,7 +155,7 @@ def load(path):
 
 
 def go_on():
-    """Imports the module that this one stands in front of, if there is one."""
+    """Imports the other module of this name, which this one hides, if there is one."""
     import os
 
     folder = os.path.dirname(os.path.abspath(__file__))

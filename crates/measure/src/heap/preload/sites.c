@@ -16,7 +16,7 @@ struct recording {
     uint64_t place; /* of the piece in the file */
     uint64_t used;
     uint64_t low, high;   /* the latest stack in this piece; equal if there is none */
-    uint8_t before[SLICE]; /* its bytes, of which the last one is that before `high` */
+    uint8_t before[SLICE]; /* its bytes; the last one is before `high` */
     uint8_t read[SLICE];   /* a stack that the kernel read */
     struct text text;
 };

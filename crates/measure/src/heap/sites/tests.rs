@@ -19,7 +19,7 @@ fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// A sample at this stack pointer whose stack has this depth, of which `fresh` is in the record.
+/// A sample at this stack pointer whose stack has this depth. The record contains the part `fresh` of the stack.
 fn sampled(stack_pointer: u64, depth: u32, fresh: &[u8]) -> Vec<u8> {
     let mut body = words(&[5, 1000, 2000]);
     for half in [1, 77, depth, fresh.len() as u32] {

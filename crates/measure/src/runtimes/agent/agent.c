@@ -294,7 +294,7 @@ int asker_holds(const char *text) {
 
 /* ---- answers to runtimes ---- */
 
-/* Not in this library's data, all of which libgc counts among what it must scan, so that it collects more rarely. */
+/* Not in this library's data: libgc would scan all of it, and collect more rarely. */
 enum { LONGEST_ANSWER = 8192 };
 static char *answers[RUNTIMES];
 

@@ -147,7 +147,7 @@ enum { MOST_CLEANERS = 16, WAITS = 0x80, BLOCKED = 0x400 };
 /* The most that WeakHashMaps of the library contain, and the bytes of their tables. */
 enum { ENTRIES_OF_THE_LIBRARY = 256, TABLES_OF_THE_LIBRARY = 8192 };
 
-/* The threads of the program, of which all but ours and those that clean are suspended for a reading. */
+/* The threads of the program. For a reading, all are suspended but ours and those that clean. */
 struct threads {
     void **all, *cleaners[MOST_CLEANERS];
     int others, cleaning, uses_maps;
@@ -221,8 +221,8 @@ static int64_t read_suspended(table jvmti, table jni, struct threads *threads, u
     return live;
 }
 
-/* Reads live data. A thread that is suspended in the middle of a search may hold entries that are removed then, each of which
- * leads to the next one. So the smaller of two readings counts where the program cleans, but for the last. */
+/* Reads live data. A thread that is suspended in the middle of a search may hold entries that are removed then, and each
+ * of these leads to the next one. So where the program cleans, the smaller of two readings counts, but for the last. */
 static void look_at_live(table jvmti, table jni) {
     struct record *record = own(JVM);
     int (*all_threads)(table, int *, void ***) = of(jvmti, ALL_THREADS);

@@ -6,7 +6,7 @@ function work(n) {
   return s;
 }
 
-// A tree, of which each inner element is evaluated through dispatch.
+// A tree. Each inner element is evaluated through dispatch.
 function leaf(x) {
   let s = 0;
   for (let i = 0; i < @LEAF@; i++) s += i;

@@ -356,7 +356,7 @@ impl CountingPass<'_> {
             .map(|(mean, one)| OverMany { arm: weighed.arm, one, mean, iterations: weighed.iterations }))
     }
 
-    /// Adds one remark about the cases of which one iteration allocates less than an iteration of many.
+    /// Adds one remark about the cases whose counted iteration allocates less than the mean of many.
     fn remark_on_many(&mut self, found: &[OverMany]) {
         let share = |of: &&OverMany| of.mean / of.one.max(1.0);
         let Some(most) = found.iter().max_by(|a, b| share(a).total_cmp(&share(b))) else { return };
@@ -438,7 +438,7 @@ struct CountingFindings {
     uncounted: UncountedCases,
 }
 
-/// A case of which an iteration among many allocates more than one by itself.
+/// A case whose iterations in a row allocate more on average than a single one.
 struct OverMany {
     arm: usize,
     /// The bytes of one iteration, and the mean over this many in a row.

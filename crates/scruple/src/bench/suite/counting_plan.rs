@@ -290,7 +290,7 @@ pub(super) fn decides(limits: &[Limit], arm: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A plan of two quick visits, of which the first took `elapsed`, with `waited` of that for a core.
+    /// A plan of two quick visits. The first took `elapsed`, and waited `waited` of that for a core.
     fn after_one(elapsed: u64, waited: u64) -> CountingPlan {
         let visit = CountingVisit { case: 0, process: 0, alone: true, repeats: 1 };
         let [elapsed, waited] = [elapsed, waited].map(Duration::from_secs);

@@ -14,7 +14,7 @@ use scruple_stats::quantile::median;
 /// The least rise from the first third of a process to its last third, in the median process, that is notable.
 const NOTABLE: f64 = 1.1;
 
-/// The share of pairs of an early and a late reading, of which the late one must be longer. Of three processes with
+/// In this share of the pairs of an early and a late reading, the late one must be longer. Of three processes with
 /// twelve readings each, noise alone has as many in less than one of a thousand cases.
 const SURE: f64 = 0.9;
 

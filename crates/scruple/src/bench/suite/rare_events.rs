@@ -128,8 +128,8 @@ impl RareEvents {
     }
 }
 
-/// Adds one remark about the cases of which too few batches were read for an interval, since fewer processes counted them
-/// than usual.
+/// Adds one remark about the cases with too few batches for an interval, because fewer processes than usual counted
+/// them.
 fn remark_on_few(record: &mut SuiteRecord, totals: &BTreeMap<(usize, String), f64>) {
     let needed = blocks_needed(record.run.terms.level);
     let arms = &record.run.arms;

@@ -426,8 +426,8 @@ impl TimingPass<'_> {
     }
 }
 
-/// Runs a block. Batches of several threads, of which one had no core for a while, are run again a few times, and those
-/// count in which threads waited least. How long a batch took does not matter for that.
+/// Runs a block. If one thread of a batch had no core for a while, the batch is run again a few times, and the run
+/// counts in which threads waited least. How long a batch took does not matter for that.
 fn run_threaded_block(
     programs: &Programs,
     weighed: &Weighed,

@@ -306,7 +306,7 @@ fn compiles_a_running_loop(hello: &Hello) -> bool {
     matches!(hello.language.as_str(), "javascript" | "js")
 }
 
-/// Whether so many batches of so many iterations ran that a compiler has compiled the whole loop.
+/// Whether enough batches, with enough iterations, ran that a compiler has compiled the whole loop.
 const fn is_compiled_whole(iterations: u64, batches: u64) -> bool {
     iterations < SEVERAL || iterations.saturating_mul(batches) >= COMPILED_ITERATIONS
 }

@@ -91,7 +91,7 @@ pub(super) fn spread_over(found: &Findings, explanation: &Explanation) -> String
         Some(half) => format!(" and the largest {} account for half of it", half + 1),
     };
     match parts.len() {
-        // Functions with the same code, of which each differs by little, may differ by more together.
+        // Functions with the same code may each differ by little, and by more together.
         0 | 1 => "No single function explains it; first is".to_owned(),
         many => format!("It is spread over {many} functions{together}; first among them is"),
     }

@@ -39,7 +39,7 @@ pub fn text(name: &str, course: &MemoryCourse, width: usize) -> String {
     out
 }
 
-/// Says when the map was read, and of which process.
+/// Says when the map was read, and from which process.
 pub(crate) fn when(largest: &Largest, peak: &Moment, moments: usize) -> String {
     let bytes = |bytes: u64| quantity(bytes as f64, &Unit::Bytes);
     let process = format!("Process {} (‘{}’)", largest.pid, largest.name);

@@ -67,7 +67,7 @@ pub fn sentence(found: &CommandSites, sites: &HeapSites, rows: &[SiteRow]) -> St
     });
     let in_use = match sites.counting {
         SiteCounting::Exact => blocks(total.at_peak),
-        // The blocks of sites of which nothing was sampled are not known.
+        // The number of blocks of sites without a sample is not known.
         SiteCounting::Sampled { .. } => bytes(total.at_peak.bytes),
     };
     format!("At most {in_use} were in use at one time{whole}{most}.")

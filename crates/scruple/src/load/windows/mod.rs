@@ -88,7 +88,8 @@ pub struct ServerResults {
     pub name: String,
     /// The results of all windows together, without those of the warm-up.
     pub pool: Pool,
-    /// The number of windows that the generator spoilt. Their latencies do not count, unless all windows are void.
+    /// The number of windows that are void because of the generator. Their latencies do not count, unless all windows
+    /// are void.
     pub void: usize,
     /// How the server's process ended under the load, if Scruple started it and it did.
     pub ended: Option<String>,
@@ -115,7 +116,7 @@ pub struct RateSearch {
 }
 
 impl ServerResults {
-    /// Creates the results of a server of which only the latencies are known.
+    /// Creates the results of a server with only its latencies.
     pub fn of(name: &str, pool: Pool) -> ServerResults {
         ServerResults {
             name: name.to_owned(),
@@ -260,7 +261,7 @@ impl Loading {
             });
             add_readings(arm, readings::of_empty_accounts(accounts), Pass::Timing, 0);
             let counted: Vec<&LoadResult> =
-                turns.iter().map(|(_, turn)| &turn.load).filter(|load| !load.is_spoilt()).collect();
+                turns.iter().map(|(_, turn)| &turn.load).filter(|load| !load.is_void()).collect();
             if !counted.is_empty() && counted.iter().all(|load| load.is_late()) {
                 add_readings(arm, readings::of_no_service(), Pass::Timing, 0);
             }
@@ -275,7 +276,7 @@ impl Loading {
             }
             let windows = |load| division.windows_of(load).len();
             let count = |void: bool| -> usize {
-                let some = turns.iter().filter(|(_, turn)| !void || turn.load.is_spoilt());
+                let some = turns.iter().filter(|(_, turn)| !void || turn.load.is_void());
                 some.map(|(_, turn)| windows(&turn.load)).sum()
             };
             let (all, void) = (count(false), count(true));
@@ -283,7 +284,7 @@ impl Loading {
                 add_readings(arm, readings::of_void_turns(), Pass::Timing, 0);
             }
             // If every turn is void, the latencies are shown and marked as void.
-            let counts = |load: &LoadResult| void == all || !load.is_spoilt();
+            let counts = |load: &LoadResult| void == all || !load.is_void();
             let mut pool = Pool::of(turns.iter().map(|(_, turn)| (&turn.load, counts(&turn.load))));
             pool.windows = all;
             let sheet = sheets.next().flatten().and_then(|sheet| match sheet {
@@ -309,7 +310,7 @@ impl Loading {
                 let name = part_name(&self.run.arms[server].name, name, several);
                 let part = |arm: &&mut Arm| arm.role == Role::Part && arm.name == name;
                 let Some(arm) = self.run.arms.iter_mut().find(part) else { continue };
-                let counted = turns.iter().filter(|(_, turn)| !turn.load.is_spoilt());
+                let counted = turns.iter().filter(|(_, turn)| !turn.load.is_void());
                 if !turns.is_empty() && counted.clone().next().is_none() {
                     add_readings(arm, readings::of_void_turns(), Pass::Timing, 0);
                 }
@@ -367,8 +368,8 @@ pub fn started(
     engine::start(side, patience, interrupted)
 }
 
-/// Returns the readings of each window of a turn, with its number. If the generator spoilt the turn, the latencies are
-/// void, but the server's accounts are valid. `in_step` says whether requests were due at even intervals.
+/// Returns the readings of each window of a turn, with its number. If the turn is void, its latencies do not count, but
+/// the server's accounts are valid. `in_step` says whether requests were due at even intervals.
 fn readings_of(division: Division, turn: &Turn, in_step: bool) -> Vec<(u32, Vec<Reading>)> {
     let accounts = |window: u32| turn.costs.get(window as usize).map_or(&[][..], Vec::as_slice);
     let of = |(window, parts): (u32, &[RunPart])| {
@@ -382,7 +383,7 @@ fn readings_of(division: Division, turn: &Turn, in_step: bool) -> Vec<(u32, Vec<
 /// Returns the latency readings of a window of a load. A late generator sends requests in groups. How much longer the
 /// server took for each is then not known, so there are no readings of the service time.
 fn latencies_of(load: &LoadResult, parts: &[RunPart]) -> Vec<Reading> {
-    if load.is_spoilt() {
+    if load.is_void() {
         return Vec::new();
     }
     let mut readings = readings::of(&RunPart::join_parts(parts), readings::due_per_second(load));
@@ -390,7 +391,7 @@ fn latencies_of(load: &LoadResult, parts: &[RunPart]) -> Vec<Reading> {
     readings
 }
 
-/// Adds the readings of one measurement to an arm, unless the generator spoilt the measurement.
+/// Adds the readings of one measurement to an arm, unless the measurement is void.
 pub fn add_window(arm: &mut Arm, load: &LoadResult, block: u32) {
     add_readings(arm, latencies_of(load, load.counted()), Pass::Timing, block);
 }

@@ -277,8 +277,8 @@ pub fn time_of_counting(plan: &Plan, times: u32) -> [Duration; 2] {
     let is_open = plan.pace != Pace::Closed && plan.scenario.is_none();
     let pauses = if is_open { at_pace(plan).as_secs_f64() + START_SECONDS } else { 0.0 };
     [SECONDS.min(slow), slow].map(|seconds| {
-        // The runtime is asked in two runs of the server, of which the first has a sixth of the requests. Before the
-        // windows in which allocations are counted, there is one of a twelfth of their requests.
+        // The runtime is asked in two runs of the server. The first has a sixth of the requests of the second. Before
+        // the windows in which allocations are counted, there is one of a twelfth of their requests.
         let runtime = seconds * 7.0 / 6.0 + 2.0 * START_SECONDS;
         let heap = seconds * 13.0 / 12.0 + 3.0 * START_SECONDS;
         Duration::from_secs_f64(heap + runtime * f64::from(times) + pauses)

@@ -170,8 +170,8 @@ fn lines<'a>(text: &'a str, imported: &mut Imported) -> Result<Vec<BenchmarkLine
     for name in named {
         let whole = name.strip_prefix("Benchmark").unwrap_or(name);
         let (plain, _) = split_processors(whole);
-        // A benchmark that only runs others has no figures of its own. If there is no number of processors, a number
-        // that looks like one is a part of the name.
+        // A benchmark that only runs others has no figures of its own. Where no name ends with the
+        // processors, a number that looks like theirs is a part of the name.
         let below = |line: &BenchmarkLine<'_>| {
             let rests = [plain, whole].map(|name| line.name.strip_prefix(name));
             rests.into_iter().flatten().any(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -4,7 +4,8 @@ use crate::explain::{adds_up, build, difference, explain, first};
 use crate::programs::has_valgrind;
 use crate::support::{Answer, Place, at};
 
-/// Source of a program that calls `one` and `two`. These loop for so many rounds; if `two` has none, it is an alias.
+/// Source of a program that calls `one` and `two`. These loop for the given numbers of rounds; if `two` has none, it is
+/// an alias.
 fn source(one: u32, two: Option<u32>) -> String {
     let function = |name: &str, rounds: u32| {
         format!(

@@ -1,4 +1,4 @@
-//! `scruple explain` on programs of which one does a part of the work in a thread, in a child process or in another
+//! `scruple explain` on two programs. One of them does a part of the work in a thread, in a child process or in another
 //! function.
 
 use crate::explain::{adds_up, build, explain};

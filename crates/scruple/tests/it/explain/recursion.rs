@@ -47,7 +47,7 @@ fn a_removed_recursive_call_costs_what_such_calls_cost_and_not_what_the_outer_ca
     }
 }
 
-/// A program that evaluates a tree of depth 7, of which each inner element is evaluated through `dispatch`.
+/// A program that evaluates a tree of depth 7. Each inner element is evaluated through `dispatch`.
 fn evaluates_tree(binary: &str, leaf: &str) -> String {
     format!(
         "struct node {{ struct node *a, *b; unsigned value; }};\n\

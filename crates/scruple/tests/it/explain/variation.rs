@@ -37,8 +37,8 @@ fn random_bytes_of_the_kernel_are_the_same_in_each_run() {
     assert!(counts["a"].as_f64().is_some_and(|total| total > 100_000_000.0), "{}", answer.exchange());
 }
 
-/// Explains two programs of which the second does this much more work, and requires that so many launches of each were
-/// enough and that `main` is named. Returns the answer and the difference of `main`.
+/// Explains two programs; the second does `more` more work. Requires that `runs` launches of each were enough and that
+/// `main` is named. Returns the answer and the difference of `main`.
 fn explain_more_work(place: &Place, more: u32, runs: u64) -> (serde_json::Value, f64) {
     build(place, "old", &random(1_000_000, 1));
     build(place, "new", &random(1_000_000 + more, 1));

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// So many that the processor time of a window is known.
+/// Enough requests for the processor time of a window to be known.
 const REQUESTS: &str = "10000";
 
 /// How many milliseconds a server pauses after each hundred requests, so that a load takes longer than a question to the

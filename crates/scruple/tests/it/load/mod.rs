@@ -328,12 +328,12 @@ fn failures_are_named_by_class_and_end_with_code_4() {
 fn windows_in_which_the_generator_was_late_are_void_and_their_costs_are_not() {
     let place = Place::new();
     let late = json!({"code": "generator-late", "voids": true, "text": "the generator itself was late"});
-    let mut spoilt = window(9000);
-    spoilt["doubts"] = json!([late]);
-    spoilt["grown"] = json!({"time.cpu": 50_000_000});
+    let mut void = window(9000);
+    void["doubts"] = json!([late]);
+    void["grown"] = json!({"time.cpu": 50_000_000});
     let mut good = window(200);
     good["grown"] = json!({"time.cpu": 30_000_000});
-    script(&place, &[("new", vec![spoilt.clone(), good.clone(), spoilt.clone(), good])]);
+    script(&place, &[("new", vec![void.clone(), good.clone(), void.clone(), good])]);
     let answer = place.run(load(&["--windows", "4", "--json"]));
     let json = answer.json();
     assert_eq!(at(&json, "/load/servers/0/void"), 2);
@@ -346,7 +346,7 @@ fn windows_in_which_the_generator_was_late_are_void_and_their_costs_are_not() {
     let answer = place.run(load(&["--windows", "4", "--export", "page.html"]));
     assert!(answer.stdout.contains("· 2 of 4 windows are VOID"), "{}", answer.exchange());
     assert!(place.read("page.html").matches(included).count() >= 2, "a remark, and a line at the table");
-    script(&place, &[("new", vec![spoilt])]);
+    script(&place, &[("new", vec![void])]);
     let answer = place.run(load(&["--windows", "4", "--limit", "load.p99<1s"]));
     assert_eq!(answer.code, 3, "{}", answer.exchange());
     for words in ["VOID", "load.p99 was not weighed: every window is void"] {
@@ -358,12 +358,12 @@ fn windows_in_which_the_generator_was_late_are_void_and_their_costs_are_not() {
 #[test]
 fn void_windows_are_counted_for_each_server_and_break_its_curves() {
     let place = Place::new();
-    let mut spoilt = window(9000);
-    spoilt["doubts"] =
+    let mut void = window(9000);
+    void["doubts"] =
         json!([{"code": "generator-late", "voids": true, "text": "the generator itself was late"}]);
     let good = window(200);
-    let new = vec![good.clone(), good.clone(), spoilt.clone(), good.clone(), good.clone()];
-    let old = vec![good.clone(), good, spoilt.clone(), spoilt, window(200)];
+    let new = vec![good.clone(), good.clone(), void.clone(), good.clone(), good.clone()];
+    let old = vec![good.clone(), good, void.clone(), void, window(200)];
     script(&place, &[("new", new), ("old", old)]);
     let words = ["--windows", "5", "--warmup", "off", "--against", "old=:10", "--export", "page.html"];
     let answer = place.run(load(&words));

@@ -181,7 +181,7 @@ static object *trace_thread(object *self, object *nothing) {
     return none();
 }
 
-/* From 3.12 on: callbacks of sys.monitoring, of which the first argument is the code. */
+/* From 3.12 on: callbacks of sys.monitoring. Their first argument is the code. */
 static object *begun(object *self, object *const *arguments, intptr_t count) {
     (void)self, (void)count;
     enter(stack_of_thread(), arguments[0], number_of(arguments[0], NULL));

@@ -158,7 +158,7 @@ impl CallsInText<'_> {
             }
             return;
         };
-        self.add_handed(callees, &name, open);
+        self.add_passed(callees, &name, open);
         // A method with the name of a function may be another one.
         if number > 0 && [".", "?."].iter().any(|dot| self.is(number - 1, dot)) {
             callees.mentioned.insert(name.clone());
@@ -168,7 +168,7 @@ impl CallsInText<'_> {
     }
 
     /// Adds the function that a call passes to a built-in method, which calls it.
-    fn add_handed(&mut self, callees: &mut Callees, method: &str, open: usize) {
+    fn add_passed(&mut self, callees: &mut Callees, method: &str, open: usize) {
         let argument = match (CALL_BACK.contains(&method), CALL_BACK_SECOND.contains(&method)) {
             (true, _) => Some(open + 1),
             (_, true) => second_argument(self.text, self.places, open),
@@ -176,10 +176,10 @@ impl CallsInText<'_> {
         };
         let Some(argument) = argument.filter(|argument| *argument < self.places.len()) else { return };
         let place = self.places[argument].clone();
-        if let Some(handed) = unnamed_at(self.all, place.start) {
-            callees.handed.insert((self.called[handed].clone(), method.to_owned()));
+        if let Some(passed) = unnamed_at(self.all, place.start) {
+            callees.passed.insert((self.called[passed].clone(), method.to_owned()));
         } else if is_word(&self.text[place]) && [",", ")"].iter().any(|end| self.is(argument + 1, end)) {
-            callees.handed_by_name.insert((self.word(argument), method.to_owned()));
+            callees.passed_by_name.insert((self.word(argument), method.to_owned()));
             self.arguments.insert(argument);
         }
     }

@@ -5,7 +5,7 @@ mod table;
 
 use table::{DynamicTable, SIZE};
 
-/// A header field of a request, of which everything that does not depend on the connection is encoded.
+/// A header field of a request. All that does not depend on the connection is already encoded.
 pub(crate) struct PreparedField {
     name: Vec<u8>,
     value: Vec<u8>,

@@ -46,8 +46,8 @@ pub struct SeriesValue {
 pub struct Values {
     /// The values, in the order of the text.
     pub values: Vec<SeriesValue>,
-    /// Sentences that say what was left out, and why, each with the versions of which that is true; without versions it
-    /// is true of all.
+    /// Sentences that say what was left out, and why, each with the versions that it is about. A sentence without
+    /// versions is about all.
     pub left_out: SortedMap<String, BTreeSet<String>>,
 }
 
