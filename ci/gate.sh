@@ -29,7 +29,7 @@ fi
 folder=${GATE_FOLDER:-scruple-results}
 mkdir -p "$folder" || exit 2
 
-# A job's clone usually has one commit, and the merge base is not it.
+# A job's clone usually has only one commit, which is not the merge base.
 if [ "$(git rev-parse --is-shallow-repository)" = true ]; then
     git fetch --quiet --unshallow origin || echo "the clone is shallow, and the rest cannot be fetched" >&2
 fi

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks every link between the documents, and builds the book from them.
 
-    python3 docs/book.py                    exits with 1 where a link leads nowhere
+    python3 docs/book.py                    exits with 1 if a link is dead
     python3 docs/book.py --build FOLDER     also builds the book there, with mdbook (https://rust-lang.github.io/mdBook)
 
-A link is dead where the file that it names is not there, or has no heading of that name. The book holds all documents at
-their own paths, so that their links are the book's; files that they lead to are copied beside them. In the built book
-every link is checked once more.
+A link is dead where the file that it names is not there, or has no heading of that name. The book holds all documents
+at their own paths, so that their links are the book's; files that they lead to are copied beside them. In the built
+book every link is checked once more.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY.md: every crate that Cargo.lock names, with its licence and what it is there for.
+"""Writes THIRD-PARTY.md: every crate that Cargo.lock names, with its licence and its purpose.
 
     python3 docs/third-party.py            writes the file
-    python3 docs/third-party.py --check    exits with 1 where the file is not what would be written
+    python3 docs/third-party.py --check    exits with 1 if the file is not up to date
 """
 
 import json
@@ -51,7 +51,7 @@ def reached(graph, roots, kinds_at_roots, kinds_below):
 
 
 def uses(graph):
-    """What each package is there for on this platform; the weightiest use counts."""
+    """The purpose of each package on this platform; the most important use counts."""
     members = graph["workspace_members"]
     program = reached(graph, members, {None}, {None})
     build = reached(graph, set(members) | program, {"build"}, {None, "build"})

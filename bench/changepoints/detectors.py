@@ -1,5 +1,5 @@
-"""The detectors that are compared: Scruple's own, and others from PyPI, each in a virtual environment of its own, since their
-packages ask for different versions of the same libraries."""
+"""The detectors that are compared: Scruple's own, and others from PyPI, each in a virtual environment of its own, since
+their packages ask for different versions of the same libraries."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def scruple(least=None):
 
 
 def rivals(names):
-    """The command for each rival, by its name in tables, and why those are left out that are."""
+    """The command for each rival, by its name in tables, and the reason for each that is left out."""
     found, absent = {}, {}
     for name in names:
         title, package, module = RIVALS[name]
@@ -43,7 +43,7 @@ def rivals(names):
 
 
 def installed(folder, package, module):
-    """Installs a package where it is not yet; why that cannot be, or nothing."""
+    """Installs a package if it is missing. Returns the reason if that fails, or nothing."""
     python = folder / "bin" / "python"
     try:
         if not python.exists():
@@ -63,7 +63,7 @@ def installed(folder, package, module):
 
 
 def detect(command, series):
-    """What a detector says of each series: its places, and more where it says more."""
+    """A detector's result for each series: the places, and further details if it has some."""
     lines = "".join(json.dumps(values) + "\n" for values in series)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, input=lines, capture_output=True, text=True)
@@ -73,7 +73,7 @@ def detect(command, series):
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if len(answers) != len(series):
         raise RuntimeError(f"{command[0]} answered {len(answers)} of {len(series)} series")
-    # Processor time, since the machine may be busy; a rival says its own, without the start of its interpreter.
+    # Processor time, since the machine may be busy. A rival reports its own, without the start of its interpreter.
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     for answer in answers:
         answer.setdefault("ms", 1000 * spent / len(series))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Scruple's search for change points beside those of Otava, asv, E-divisive (MongoDB's) and PELT (ruptures, squared error on
-logarithms, 6 ln n): one table in Markdown.
+"""Scruple's search for change points beside those of Otava, asv, E-divisive (MongoDB's) and PELT (ruptures, squared
+error on logarithms, 6 ln n): one table in Markdown.
 
     python3 bench/changepoints/side_by_side.py [--quick] [--seed N] [--repositories DIR] [--without NAME]… [--only real|planted]
 
 The first rows are planted series (series.py), then real ones (real.py), which are cloned, or read from the clones
-`treeherder` and `TCPD` in DIR; where they cannot be had, their rows are left out, with the reason. One draw of slow series
-differs from the next by more than detectors do, so a second table, of eight draws and
-Scruple alone, shows whether Scruple meets the targets for them. Scruple names steps of 1 % and more in real series, half the margin of
+`treeherder` and `TCPD` in DIR; if they are not available, their rows are left out, with the reason. One draw of slow
+series differs from the next by more than detectors do, so a second table, of eight draws and Scruple alone, shows
+whether Scruple meets the targets for them. Scruple names steps of 1 % and more in real series, half the margin of
 commands, and all that it sees in planted ones. The exit code is 1 where Scruple misses an aim.
 """
 

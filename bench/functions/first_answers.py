@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Whether the interval of a first answer (`--quick`) holds the long answer, which is that of many processes. Prints a
-table in Markdown; the exit code is 1 if it does so in less than nine of ten first answers of a case.
+"""Whether the interval of a first answer (`--quick`) contains the long answer, which comes from many processes. Prints
+a table in Markdown; the exit code is 1 if it does so in less than nine of ten first answers of a case.
 
     python3 bench/functions/first_answers.py [--scruple BIN] [--only SUITE]… [--times N] [--processes N] [--no-store]
         [--verbose]
 
 The first answers of all suites take turns. Those of a suite have a store, as for a user: each reads there what the core
-did in the earlier ones. With `--no-store` each is the first on its machine. The long answer is not stored; it has half of
-its processes before the first answers, and half after them.
+did in the earlier ones. With `--no-store` each is the first on its machine. The long answer is not stored; it has half
+of its processes before the first answers, and half after them.
 """
 
 import argparse

@@ -61,8 +61,8 @@ def weigh(options, command, store):
 
 
 def span(arm):
-    """The net of a case and its interval. A net below resolution is between 0 and a bound; with too few readings for an
-    interval, nothing is known."""
+    """The net of a case and its interval. A net below resolution is between 0 and a bound. With too few readings for an
+    interval it may be anything."""
     net = arm["metrics"]["time.wall"].get("net")
     if net is None:
         return None, 0, math.inf

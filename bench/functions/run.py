@@ -344,7 +344,7 @@ def difference(options, bars):
         words = [options.scruple, "bench", "--no-store", "--json", "--against", str(chains[0]), "--", str(chains[1])]
         printed, (took, _) = run(words)
         found = next(c for c in json.loads(printed)["comparisons"] if c["metric"] == "time.wall")
-        if found["interval"] is None:  # Counts as neither near, nor different, nor covering.
+        if found["interval"] is None:  # Such a result counts as neither near, nor different, nor covering.
             print(f"| – | – | no answer | {found['verdict']} | {took:.1f} |")
             continue
         change = 100 * (found["effect"] - 1)

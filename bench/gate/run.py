@@ -4,7 +4,7 @@ known cost. Every change is checked repeatedly, each time as a new commit on a n
 
     python3 bench/gate/run.py --scruple target/release/scruple [--times N] [--busy N]
 
-With --gates FILE each gate is written down there, and those written down count: the work can be done in pieces.
+With --gates FILE each gate is recorded there, and recorded gates count: the work can be done in pieces.
 """
 
 import argparse
@@ -140,7 +140,7 @@ def main():
 
 
 def run(args):
-    """The gates written down before, and those that were still to be done."""
+    """The recorded gates, and those that remained to be done."""
     known = args.gates.read_text().splitlines() if args.gates and args.gates.exists() else []
     gates = [json.loads(line) for line in known]
     until = time.monotonic() + args.seconds

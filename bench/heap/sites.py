@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The cost of finding allocation sites, and what is found: the tool of `scruple inspect memory` beside DHAT, massif and
-heaptrack in the same run. CPU time is user plus system of the whole tree, the smallest of some rounds, in which all tools
-take turns. It is that of counting alone, as that of the other tools is: what shows their files comes on top, and with
-`--whole` also what Scruple needs to read and show the sites. Prints Markdown, and fails if a peak differs from DHAT's.
+heaptrack in the same run. CPU time is user plus system of the whole tree, the smallest of some rounds, in which all
+tools take turns. Like that of the other tools, it is that of counting alone. With `--whole` it includes the time in
+which Scruple reads and shows the sites. Prints Markdown, and fails if a peak differs from DHAT's.
 
     python3 bench/heap/sites.py [--scruple PATH] [--rounds N] [--only PROGRAM] [--whole]
 """
@@ -26,7 +26,7 @@ DHAT = ["valgrind", "-q", "--tool=dhat", "--run-libc-freeres=no", "--run-cxx-fre
 
 
 def peaks(scruple, command, folder, found):
-    """The peak by each tool that says it to the byte."""
+    """The peak by each tool that reports it to the byte."""
     out = folder / "out"
     words = [scruple, "inspect", "memory", "-i", "--json", "--", *command]
     page = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
@@ -40,7 +40,8 @@ def peaks(scruple, command, folder, found):
 
 
 def tool():
-    """The words that run the compiled tool, which an earlier run of Scruple has left in its cache, and its variable."""
+    """The command line of the compiled tool, which an earlier run of Scruple has left in its cache, and its
+    variable."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "scruple/calltree"
     complete = max(cache.glob("*/complete"), key=lambda path: path.stat().st_mtime)
     words = ["valgrind", "-q", "--tool=calltree", "--sites=yes", "--trace-children=yes", "--vgdb=no"]

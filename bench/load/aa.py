@@ -3,14 +3,14 @@
 
     bench/load/aa.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER,...] [--duration TIME] [--slower PERCENT]
 
-Four kinds of planted servers (crates/measure/tests/load/planted.c): requests of the same length, of exponential lengths,
-with pauses, and a queue before one worker. Two processes of a kind are loaded in turn by `scruple load --against`, with all
-metrics and costs. A verdict of "different" or "small" is wrong. So is a limit of no change (+0%) that is exceeded, and a
-limit of an improvement (-1%) that is kept. A try is wrong when a verdict in it is. With the right to do so (root),
-generators and servers get a real-time priority. `--slower 20` asks the other question instead: of two servers that compute for
-each request, the second computes so much more, and the tries are counted in which processor time per request is called
-different. Prints Markdown; the exit code is 1 when more than 5 % of the tries are
-wrong, or more than 5 % of the limits.
+Four kinds of planted servers (crates/measure/tests/load/planted.c): requests of the same length, of exponential
+lengths, with pauses, and a queue before one worker. Two processes of a kind are loaded in turn by `scruple load
+--against`, with all metrics and costs. A verdict of "different" or "small" is wrong. So is a limit of no change (+0%)
+that is exceeded, and a limit of an improvement (-1%) that is kept. A try is wrong when a verdict in it is. As root,
+generators and servers get a real-time priority. `--slower 20` asks the other question instead: of two servers that
+compute for each request, the second computes 20 % more; the tries are counted in which processor time per request is
+called different. Prints Markdown; the exit code is 1 when more than 5 % of the tries are wrong, or more than 5 % of the
+limits.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def compare(scruple, program, words, rate, number, duration):
 
 
 def power(scruple, program, pool, wish):
-    """How often so much more processor time per request is found."""
+    """How often this additional processor time per request is found."""
     words = [f"workers=4 steps={COMPUTES * (1 + more / 100):g}" for more in (0, wish.slower)]
     run = lambda number: compare(scruple, program, words, COMPUTING_RATE, number, wish.duration)[0]
     cpu = [one for found in pool.map(run, range(wish.tries)) for one in found if one["metric"] == "request.cpu"]

@@ -3,16 +3,16 @@
 
     bench/load/knees.py [--scruple PROGRAM] [--tries N] [--jobs N] [--only SERVER;...] [--margin RATIO]
 
-Four servers (crates/measure/tests/load/planted.c) are loaded by `scruple load --slo p99<LIMIT --rate poisson:FROM..`, each
-forty times, from a rate below the truth, near it and far above it. The limit is 50 ms for the queue, and whatever this
-machine adds to every response besides: waking up the server and the generator, and sending. That is measured before each
-search: the median response of a server that takes 5 ms for each request and has no queue, loaded at the rate that is true,
-less 5 ms. The truths are those of the queues: M/M/1 and M/M/4 by formula, M/D/1 and the server with pauses by simulations of
-eight million requests at each rate (crates/core/tests/knee). An interval that does not hold the truth has missed it.
-Measurements last up to 20 s, so that each holds 2000 requests. A search takes up to twenty minutes and hardly any
-processor time, so that many can run at the same time (`--jobs`). With the right to do so (root), generators and servers
-get a real-time priority. Prints each search when it ends, and Markdown; the exit code is 1 when more than one interval in
-twenty has missed.
+Four servers (crates/measure/tests/load/planted.c) are loaded by `scruple load --slo p99<LIMIT --rate poisson:FROM..`,
+each forty times, from a rate below the truth, near it and far above it. The limit is 50 ms for the queue, and whatever
+this machine adds to every response besides: waking up the server and the generator, and sending. That is measured
+before each search: the median response of a server that takes 5 ms for each request and has no queue, loaded at the
+rate that is true, less 5 ms. The truths are those of the queues: M/M/1 and M/M/4 by formula, M/D/1 and the server with
+pauses by simulations of eight million requests at each rate (crates/core/tests/knee). An interval that does not contain
+the truth has missed it. Measurements last up to 20 s, so that each holds 2000 requests. A search takes up to twenty
+minutes and hardly any processor time, so that many can run at the same time (`--jobs`). As root, generators and servers
+get a real-time priority. Prints each search when it ends, and Markdown; the exit code is 1 when more than one interval
+in twenty has missed.
 """
 
 import argparse
@@ -47,7 +47,8 @@ def added(scruple, program, rate):
 
 
 def search(scruple, program, words, truth, number, margin):
-    """The interval, whether the search settled, in how many measurements, what the machine added, and how many were void."""
+    """The interval, whether the search settled, in how many measurements, what the machine added, and how many were
+    void."""
     more = added(scruple, program, truth)
     limit = f"p99<{(LIMIT + more) * 1e6:.0f}us"
     with Planted(program, f"{words} seed={number + 1}") as planted:

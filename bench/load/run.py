@@ -3,16 +3,16 @@
 
     bench/load/run.py [--scruple PROGRAM] [--rounds N] [--seconds S] [--only stall|cost|http2] [--connections 1,10,100]
 
-Three questions are asked. A server that stalls for 100 ms in every second, loaded with 2,000 requests/s over 10
+Two questions are asked. A server that stalls for 100 ms in every second, loaded with 2,000 requests/s over 10
 connections: what is the 99th percentile? The truth is 90 ms, since a tenth of the requests meet the stall and wait
 evenly between 0 and 100 ms. And: nginx on one core, the generator on another: how many requests per second, and how
-much processor time per request does the generator itself need, from its start to its end? The last of HTTP/1.1, beside
-wrk and others, and of HTTP/2 without TLS, beside h2load.
+much processor time per request does the generator itself need, from its start to its end? The second question is asked
+for HTTP/1.1, beside wrk and others, and for HTTP/2 without TLS, beside h2load.
 
-Everything is sent to loopback and bounded. The generators take turns, in an order that is reversed in every other round,
-since a machine that others use changes from minute to minute: rates are compared within rounds, and the median of the
-ratios is what is printed. Generators that are not found on the PATH, or that fail, are named with the reason. With the
-right to do so (root), generators and servers get a real-time priority. Prints Markdown.
+Everything is sent to loopback and bounded. The generators take turns, in an order that is reversed in every other
+round, since a machine that others use changes from minute to minute: rates are compared within rounds, and the median
+of the ratios is what is printed. Generators that are not found on the PATH, or that fail, are named with the reason. As
+root, generators and servers get a real-time priority. Prints Markdown.
 """
 
 import argparse
@@ -72,7 +72,8 @@ def run(argv, limit=60):
 
 
 def in_turn(rounds, commands, weigh):
-    """Runs the commands in turn. Returns, by name, what `weigh` made of each round, or why there is nothing."""
+    """Runs the commands in turn. Returns, by name, the results of `weigh` for each round, or the reason why there are
+    none."""
     seen, missing = {name: [] for name, _, _ in commands}, {}
     for number in range(rounds):
         for name, argv, read in commands[:: -1 if number % 2 else 1]:
@@ -187,7 +188,7 @@ def number(pattern, text):
 
 
 def both(count, rate):
-    """Reads how many requests were answered, and how many in a second of the time that the generator says it took."""
+    """Reads how many requests were answered, and the rate over the time that the generator reports."""
     return lambda text: (number(count, text), number(rate, text))
 
 

@@ -4,24 +4,25 @@
     bench/load/stalls.py [--scruple PROGRAM] [--offsets N] [--jobs N] [--only KIND,...] [--others] [--quick]
 
 Twelve kinds of misbehaviour are planted in a small server (crates/measure/tests/load/planted.c), each at ten offsets or
-with ten seeds. Every generator sends 500 requests/s for 10 s over 10 connections, or does what comes closest to it, with
-its defaults otherwise. The truth is computed by the same program without a server (`planted truth`): the response of each
-of 5,000 requests that are due evenly. A run agrees when p50, p90, p99, p99.9 and the maximum are within 5 % of it.
+with ten seeds. Every generator sends 500 requests/s for 10 s over 10 connections, or does what comes closest to it,
+with its defaults otherwise. The truth is computed by the same program without a server (`planted truth`): the response
+of each of 5,000 requests that are due evenly. A run agrees when p50, p90, p99, p99.9 and the maximum are within 5 % of
+it.
 
-A beginning that Scruple sets apart as warm-up is held against the truth of the requests that were due in it, and the rest
-against the others. Of dead connections the truth is that each request on one waits for as long as the time-out; how many
-there are depends on the generator, and is taken from the server's log.
+A beginning that Scruple shows separately as warm-up is compared with the truth of the requests that were due in it, and
+the rest with that of the others. Of dead connections the truth is that each request on one waits for as long as the
+time-out; how many there are depends on the generator, and is taken from the server's log.
 
-A busy machine delays the server as well, and a client sees that. The server's log says when each request came and when its
-answer was sent; from these and the schedule follow the responses that the server really gave. Scruple is held against both:
-against what was planted, and against what the server's log says. Other generators are held against what was planted, because
-most of them have no schedule that the log could be held against. A run of Scruple that calls itself void, or whose own
-bounds of a figure are more than 5 % apart, because the generator was late, does not say what the figure is; it is repeated up
-to twice, and the number of repeated runs is printed.
+A busy machine delays the server as well, and a client sees that. The server's log says when each request came and when
+its answer was sent; from these and the schedule follow the responses that the server really gave. Scruple is compared
+with both: with what was planted, and with the server's log. Other generators are compared with what was planted,
+because most of them have no schedule with which the log could be compared. A run of Scruple that calls itself void, or
+whose own bounds of a figure are more than 5 % apart, because the generator was late, does not say what the figure is;
+it is repeated up to twice, and the number of repeated runs is printed.
 
-`--others` runs wrk, wrk2, ab, h2load, oha, vegeta and k6 as well, where they are on the PATH. With the right to do so
-(root), generators and servers get a real-time priority, because a machine that is busy with other work has stalls of its
-own. Prints Markdown; the exit code is 1 when a run of Scruple disagrees with the log.
+`--others` runs wrk, wrk2, ab, h2load, oha, vegeta and k6 as well, where they are on the PATH. As root, generators and
+servers get a real-time priority, because a machine that is busy with other work has stalls of its own. Prints Markdown;
+the exit code is 1 when a run of Scruple disagrees with the log.
 """
 
 import argparse
@@ -59,7 +60,8 @@ def kinds(offsets):
         "growing": [f"{BASE} grow={0.05 * s:.2f}" for s in seeds],
         "slow by share": [f"{BASE} slow=100 share=0.015 seed={s}" for s in seeds],
         "backlog": [f"workers=8 fixed={16.5 + s / 2}" for s in seeds],
-        # So little more that no backlog arises: requests in a backlog come later, and would not be served so slowly.
+        # The additional work is small enough for no backlog to arise: requests in a backlog come later, and would not
+        # be served so slowly.
         "slow start": [f"{BASE} start={0.5 * s} warm=1500" for s in seeds],
         "pauses of a collector": [f"{BASE} pause={20 + 5 * s} each={400 + 90 * s}" for s in seeds],
         "a dead worker of four": [f"{BASE} dead=4 body={s}" for s in seeds],
@@ -128,8 +130,8 @@ class Planted:
         return responses
 
     def seen(self):
-        """The responses that the server's log tells of an even schedule, likewise. The schedule began so late that no request
-        came before it was due."""
+        """The responses of an even schedule that follow from the server's log, in the same form. The schedule began
+        late enough for no request to come before it was due."""
         gap = 1e9 / RATE
         began = min(came - index * gap for index, (came, _, _) in enumerate(self.entries))
         ended = lambda came, sent: sent if sent else came + TIMEOUT * 1e9
@@ -150,7 +152,7 @@ def of_buckets(buckets):
 
 
 def scruple(program, url, folder):
-    """What Scruple says: of what counts, of its warm-up, and how many requests were warm-up."""
+    """Scruple's results: those that count, those of the warm-up, and how many requests were warm-up."""
     done = subprocess.run(urgent([program, "load", url, "--rate", str(RATE), "--json", "--no-store", "-i"]), capture_output=True, text=True, cwd=folder)
     try:
         server = json.loads(done.stdout)["load"]["servers"][0]
@@ -295,7 +297,8 @@ def once(program, words, generator):
 
 
 def row(name, trials):
-    """A line of the table, and how many of the trials do not agree with the log, or with what was planted where there is none."""
+    """A line of the table, and how many of the trials do not agree with the log, or with what was planted where there
+    is none."""
     told = [trial for trial in trials if isinstance(trial[0], dict)]
     count = lambda which: sum(agrees(trial[which]) for trial in told)
     logged = [trial for trial in told if trial[1] is not None]

@@ -3,8 +3,8 @@
 
     python3 bench/runtimes/aa.py [--scruple BIN] [--times N] [WORD…]
 
-Only the runtimes whose name has one of the words, as a whole: R selects neither Ruby nor Racket CS. The exit code is 1
-if more than one verdict in twenty is "different", and 2 if a word is in no name.
+Words select the runtimes whose names contain one of them as a whole word: R selects neither Ruby nor Racket CS. The
+exit code is 1 if more than one verdict in twenty is "different", and 2 if a word is in no name.
 """
 
 import argparse

@@ -69,7 +69,7 @@ typedef struct Function {
     GoRole role;
     Bool is_resolver; /* of the dynamic linker: its caller has called the function that it jumps to */
     UInt id;
-    ULong key; /* what blocks compare: the number of the function, or of its file if nobody knows where it begins */
+    ULong key; /* what blocks compare: the number of the function, or of its file if its start is unknown */
     /* Where sites are wanted, each call leads to an entry of its own, which differs from that of the function by its id
      * and has the address after the call: */
     struct Function *origin; /* the function's own entry */
@@ -157,7 +157,7 @@ extern Shared shared;
 /* The kinds of code at an address. */
 typedef enum {
     CODE_KNOWN,    /* a symbol covers it, or a table of the file says where its function begins */
-    CODE_NAMELESS, /* neither is there */
+    CODE_NAMELESS, /* no symbol and no table */
     CODE_FILELESS, /* in no file: the program has generated it */
     CODE_STUB,     /* it only jumps to a function of another file */
 } CodeKind;
@@ -178,7 +178,7 @@ void *take(SizeT size);
 Bool begin_of(Object *object, Addr offset, Addr *begin, const HChar **name);
 
 /* contexts.c */
-extern Bool folds_by_call; /* no recursive call was led back to the context of a function that another function called */
+extern Bool folds_by_call; /* every recursive call led back to a context that the same function had called */
 extern ULong cut_calls; /* calls that lead to a context below the root, because there are too many; at least one of each kind */
 void contexts_start(ULong limit, Bool fold);
 Context *root_context(void);
@@ -278,7 +278,7 @@ typedef struct {
 void effects_expect(ThreadId thread);
 /* Looks at a system call that has returned. */
 void effects_look(ThreadId thread, UInt number, const UWord *arguments, SysRes result);
-/* The first such thing that the process did, in words, and when; NULL: nothing. */
+/* The first effect of the process on what programs share, in words, and when it was; NULL: none. */
 const HChar *first_effect(Moments *between);
 
 /* leftovers.c */

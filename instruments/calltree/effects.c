@@ -38,7 +38,7 @@ static void note(ThreadId thread, const HChar *does, const HChar *what) {
     VG_(snprintf)(effect, sizeof effect, "%s%s%s", does, what[0] ? " " : "", what);
 }
 
-/* A file that never had a name and a device do not keep what is written for others. */
+/* Nobody else can read what is written to a device, or to a file that never had a name. */
 static Bool is_kept(Int file, UWord flags) {
     enum { TYPE = 0170000, CHARACTERS = 0020000, BLOCKS = 0060000, NAMELESS = 020000000 };
     struct vg_stat found;

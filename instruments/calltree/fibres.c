@@ -30,14 +30,14 @@ static Addr distance(Addr one, Addr other) {
     return one > other ? one - other : other - one;
 }
 
-/* The address up to which the stack reaches that has these frames. */
+/* The end of the stack that has these frames. */
 static Addr end_of(const Frame *frames, const Frame *top, Addr start) {
     if (start) return start;
     return top > frames ? frames[1].sp + ABOVE_FIRST_CALL : ~(Addr)0;
 }
 
-/* Finds the place of the stack that was left nearest to an address, or of one that contains it: longjmp leads further up
- * than to where a stack was left. NULL: none. */
+/* Finds the place of the stack that was left nearest to an address, or of one that contains it: longjmp leads further
+ * up than the place where a stack was left. NULL: none. */
 static Fibre **place_of(Addr sp) {
     Fibre **nearest = NULL;
     for (Int page = -1; page <= 1; page++)

@@ -110,7 +110,7 @@ static GoRole go_role(const HChar *name) {
 }
 
 /* The function that begins at an address in a file. `is_known` says that it does begin there, so that its blocks can be
- * told from those of other functions. */
+ * distinguished from those of other functions. */
 static Function *function_of(Object *object, Addr offset, const HChar *name, Bool is_known) {
     UWord hash = (offset ^ (offset >> 15) ^ ((UWord)object->id * 0x9e3779b1u)) % FUNCTION_BUCKETS;
     Function *function = function_buckets[hash];

@@ -63,12 +63,12 @@ static void look(Int folder, UWord address, Bool makes_folder) {
     if (changed >= first_began && changed < this_began) join(folder, path, leftover);
 }
 
-/* Whether what a file held is lost when it is opened so, and nobody learns that there was one. */
+/* Whether opening a file with these flags empties it without telling the program that it existed. */
 static Bool empties(UWord flags) {
     return (flags & VKI_O_TRUNC) && !(flags & VKI_O_EXCL);
 }
 
-/* Whoever removes a file begins without it, like the first run. */
+/* A program that removes the file begins without it, like the first run. */
 void leftovers_forget(UInt number, const UWord *arguments, SysRes result) {
     if (!leftover[0] || sr_isError(result)) return;
     HChar removed[2 * LONGEST_PATH] = "";

@@ -141,7 +141,7 @@ static void insert(Addr address, LiveBlocks *owner, ULong size) {
     if (used * 4 >= slots * 3) grow();
     UWord at = find(address);
     if (table[at].address) {
-        /* It was given back by a function that nobody knows. */
+        /* A function that is not known as an allocator's has freed it. */
         reused_blocks++;
         change(table[at].owner, -1, -(Long)table[at].size);
     } else {

@@ -47,7 +47,7 @@ static const HChar *file_of(Addr address) {
     return segment ? VG_(am_get_filename)(segment) : NULL;
 }
 
-/* Inserts the options behind the program's name. The stack begins with the number of arguments and their addresses. */
+/* Inserts the options after the program's name. The stack begins with the number of arguments and their addresses. */
 void node_starts(ThreadId thread, Addr entry) {
     UWord *stack = (UWord *)VG_(get_SP)(thread), *lower = stack - MORE;
     UWord arguments = stack[0];

@@ -22,7 +22,7 @@ static const HChar *beginning; /* of the files' names in it */
 static HChar *running_mark;
 static const HChar *label;
 static UInt part;
-static Int parent; /* at the start of the process: it may end earlier */
+static Int parent; /* at the start of the process: the parent may end earlier */
 static Bool is_forked; /* and the process has executed no program since */
 
 static HChar *name_of(const HChar *ending) {
@@ -61,7 +61,7 @@ static void mark(void) {
     running_mark = name_of(".running");
     SysRes file = create(running_mark);
     if (!sr_isError(file)) VG_(close)(sr_Res(file));
-    /* A program that executes another one has left its mark. */
+    /* The mark exists already if the process executed another program before. */
     else if (sr_Err(file) != VKI_EEXIST) VG_(fmsg)("cannot write %s\n", running_mark);
 }
 
@@ -263,7 +263,7 @@ UInt profile_write(const HChar *reason, Int status) {
     flush(&sink);
     VG_(close)(sink.file);
     if (sink.failed) {
-        /* A file that says so takes the place of the incomplete one. */
+        /* A mark replaces the incomplete file. */
         HChar *mark = name_of(".unwritten");
         profile_withdraw(part);
         SysRes made = create(mark);

@@ -58,8 +58,8 @@ static IRExpr *guest(IRSB *out, Int offset) {
     return value_of(out, Ity_I64, IRExpr_Get(offset, Ity_I64));
 }
 
-/* The address of a counter, as a distance where it is small: that is less code. Each use needs an address of its own,
- * which the translator then makes a part of the instruction. */
+/* The address of a counter. It is a distance where that is small, because such code is shorter. Each use needs an
+ * address of its own, which the translator then makes a part of the instruction. */
 static IRExpr *place(IRSB *out, IRExpr *base, const void *counter) {
     UWord distance = (UWord)counter - (UWord)&shared;
     if (distance >= sizeof shared) return mkIRExpr_HWord((HWord)counter);

@@ -192,7 +192,7 @@ def the_tare_grows_with_iterations(argv, cases, _hello):
     for name in ("identity", "alloc/known"):
         with Program(argv) as program:
             case = find(cases, name)["id"]
-            # A compiler that goes by what it has seen most has then seen this tare most.
+            # A compiler that optimises for what it has seen most often has then mostly seen this tare.
             for _ in range(20):
                 program.ask(f"block {case}:t:400000")
             few, many = least(program, f"{case}:t:50000"), least(program, f"{case}:t:800000")

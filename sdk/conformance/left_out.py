@@ -4,8 +4,8 @@
     python3 left_out.py PROGRAM [ARGUMENT…]
 
 PROGRAM is a conformance program that passes. The exit code is 1 if a field can be left out unseen. The program keeps
-its process, since checks ask the kernel about it: `left_out.py --field FIELD PROGRAM` is executed in its place, and lets
-a second process change the replies on their way.
+its process, since checks ask the kernel about it: `left_out.py --field FIELD PROGRAM` is executed in its place, and
+lets a second process change the replies on their way.
 """
 
 import json
@@ -73,7 +73,7 @@ def stand_between(field, argv):
 def main():
     if sys.argv[1:2] == ["--field"]:
         stand_between(sys.argv[2], sys.argv[3:])
-    # Only here, because the process that stands between starts hundreds of times.
+    # Imported only here, because the process between program and host starts hundreds of times and does not need it.
     import shutil
     import subprocess
     from pathlib import Path

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds with plain ghc, without network, into the given or a temporary folder, and checks: conformance, on one thread and
-# on several; bytes against the package weigh; names against the package criterion. With ALL=1 the slow maps, too.
+# Builds with plain ghc, without network, into the given or a temporary folder, and checks: conformance, on one thread
+# and on several; bytes against the package weigh; names against the package criterion. With ALL=1 the slow maps, too.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:-$(mktemp -d)}
@@ -20,7 +20,8 @@ compile() {
 # build NAME SOURCE [OPTION…]: a program of its own folder.
 build() { compile "$out/$1" "$@"; }
 # with_sdk NAME SOURCE [OPTION…]: the same with the modules of the SDK, which are compiled once for all programs. Only
-# the main module of the program before is removed: GHC goes by times, and would take it for this program's.
+# the main module of the program before is removed: GHC compares times of files, and would take that module for this
+# program's.
 with_sdk() {
     rm -f "$out"/sdk/Main.*
     compile "$out/sdk" "$@" -isrc
@@ -41,7 +42,8 @@ for program in conformance conformance-1; do
     echo "$program: $(tail -n 1 "$out/$program.txt")"
 done
 
-# Without optimisation the compiler does not see that a loop only runs when it is executed, and knows no function of base.
+# Without optimisation the compiler does not see that a loop only runs when it is executed, and knows no function of
+# base.
 compile "$out/without" without-optimisation tests/Conformance.hs -isrc -O0
 python3 "$conformance/run.py" --only hoisted -- "$out/without-optimisation/program"
 python3 tests/compare.py "$conformance" growth "$out/without-optimisation/program"

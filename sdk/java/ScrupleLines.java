@@ -6,7 +6,7 @@ import java.util.*;
 final class ScrupleLines {
     private final InputStream in;
     private final byte[] received = new byte[1 << 16];
-    private int first, last; // where the bytes lie that have been received and not been read
+    private int first, last; // the range of received bytes that have not been read
 
     ScrupleLines(InputStream in) {
         this.in = in;

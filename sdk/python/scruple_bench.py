@@ -100,8 +100,8 @@ class Case:
             self.ready = True
 
     def around(self, serve_these):
-        """May call `serve_these`, which answers this request for batches of the case, and those that follow it. Otherwise
-        they are answered where all others are."""
+        """May call `serve_these`, which answers this request for batches of the case, and those that follow it. If it
+        does not, they are answered like all other requests."""
 
     def dismiss(self):
         if self.ready:
@@ -545,7 +545,7 @@ def _line(reply):
 
 
 def _next(requests):
-    """Returns the next request, or None at the end of input. Half a line is none."""
+    """Returns the next request, or None at the end of input. A line without its end is no request."""
     line = requests.readline()
     return line[:-1].decode("utf-8", "replace") if line.endswith(b"\n") else None
 

@@ -4,9 +4,9 @@
         assert scruple(sorted, [3, 1, 2]) == [1, 2, 3]
 
 Under plain `pytest` the fixture calls the function once, so the test is a test. Under `scruple bench -- pytest FILE`
-each such test is a case: the test runs once to record the call, the function is then called in batches, and the test's own
-assertions are the case's check. If the function needs what the test or its fixtures undo at their end, its batches run
-while the test runs, within the call of the fixture.
+each such test is a case: the test runs once to record the call, the function is then called in batches, and the test's
+own assertions are the case's check. If the function needs what the test or its fixtures undo at their end, its batches
+run while the test runs, within the call of the fixture.
 
 Tests written for pytest-benchmark need no change. `benchmark(f, …)`, `benchmark.pedantic(f, args, kwargs, setup,
 teardown)` and `benchmark.weave(f)` do the same. Under `scruple bench` this plugin takes the place of pytest-benchmark,
@@ -162,8 +162,8 @@ class TestCase(scruple_bench.Case):
         self.needs_test, self.in_test = ends_fixtures(item), False
 
     def run_test(self, batches=None):
-        """Runs the test, and these batches within the call of its fixture. Returns the exception that says why it fails or
-        is skipped, or None."""
+        """Runs the test, and these batches within the call of its fixture. Returns the exception that says why it fails
+        or is skipped, or None."""
         from _pytest.runner import runtestprotocol
 
         self.item.scruple_recorder, self.item.scruple_batches = None, batches
@@ -236,8 +236,8 @@ class TestCase(scruple_bench.Case):
 
 
 def params_of(item):
-    """The params of a test: numbers and texts as they are, other objects by the words of the test's id. Their own texts
-    are long and may hold an address, which another process does not have."""
+    """The params of a test: numbers and texts as they are, other objects by their part of the test's id. The text of an
+    object is long, and may contain an address that differs from process to process."""
     call = getattr(item, "callspec", None)
     if not call:
         return {}

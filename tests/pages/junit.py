@@ -1,4 +1,4 @@
-"""Says what of JUnit files is not as the reader of Jenkins wants it (its junit-10.xsd). Usage: junit.py FILE…"""
+"""Prints where JUnit files break the schema of Jenkins (its junit-10.xsd). Usage: junit.py FILE…"""
 
 import sys
 import xml.etree.ElementTree as ElementTree

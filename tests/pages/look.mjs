@@ -1,5 +1,5 @@
 // Checks pages as people use them: narrow and wide, light and dark, folded and open, printed, with the keyboard only.
-// Usage: look.mjs AXE FILE… prints what is wrong, one thing in a line of JSON. Ends with 77 if no browser is installed.
+// Usage: look.mjs AXE FILE… prints each error as a line of JSON. Ends with 77 if no browser is installed.
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Browser, program } from './browser.mjs';

@@ -1,4 +1,4 @@
-// Says what of SARIF files is not as the schema of OASIS wants it. Usage: sarif.mjs NODE_MODULES FILE…; prints one thing in a line.
+// Prints where SARIF files break the schema of OASIS, one error in a line. Usage: sarif.mjs NODE_MODULES FILE…
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';

@@ -56,8 +56,8 @@ class Mutation:
 
 
 def run_tests(package, target, names):
-    """The result of each of these tests of one program: True if it passes, False if it fails. What is missing did not run:
-    the code does not compile, or there is no such test."""
+    """The result of each of these tests of one program: True if it passes, False if it fails. A missing test did not
+    run, because the code does not compile or there is no such test."""
     option = {'lib': ['--lib'], 'bin': ['--bins']}.get(target, ['--test', target])
     words = ['cargo', 'test', '--package', package, *option, '--', '--exact', *names]
     # Two builds differ by a few lines, so only those are compiled again.
@@ -88,7 +88,8 @@ def main():
     git('worktree', 'prune')
     git('worktree', 'add', '--quiet', '--detach', str(COPY), 'HEAD')
     undetected = []
-    # Edits that are tested by the same program follow each other, so that each build differs from the last by two edits.
+    # Edits that are tested by the same program follow each other, so that each build differs from the last by two
+    # edits.
     mutations.sort(key=lambda mutation: (mutation.package, mutation.target, mutation.files(), mutation.name))
     for (package, target), group in itertools.groupby(mutations, lambda mutation: (mutation.package, mutation.target)):
         group = list(group)

@@ -14,7 +14,7 @@ public class Shapes {
     /** A cache; a cleaner removes the entries whose objects are dead. */
     static final Map<Integer, WeakReference<byte[]>> weak = new ConcurrentSkipListMap<>();
     static Cleaner cleaner;
-    /** A map that has the table for many entries, and none of them any more. */
+    /** A map without entries that still has the table for many. */
     static Map<Object, Object> emptied;
 
     public static void main(String[] words) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes statistics.json: what NumPy and SciPy, or plain enumeration, say the statistics of scruple-stats should be.
+"""Makes statistics.json: the expected results of scruple-stats, by NumPy and SciPy or by plain enumeration.
 
 Intervals are found here by applying a test to every candidate. The code that is checked uses other methods.
 Run with Python 3 and SciPy 1.11 or later:  python make.py > statistics.json

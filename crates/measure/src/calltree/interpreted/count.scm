@@ -98,7 +98,7 @@
 (define (hash-forms all)
   (if (null? all) 0 (hash-text (object->string all))))
 
-;; A number of what a procedure's text is, without the procedure's name.
+;; A digest of a procedure's text, without the procedure's name.
 (define (digest path source)
   (define (skip port line column)
     (unless (and (= (port-line port) line) (= (port-column port) column))
@@ -199,7 +199,7 @@
 (define (wrap module name wrapper)
   (module-set! module name (wrapper (module-ref module name))))
 
-;; What Guile would interpret has no procedures of its own, so all files are compiled, beside the counts.
+;; Code that Guile interprets has no procedures of its own, so all files are compiled, into the folder of the counts.
 (wrap shell 'compile-shell-switches
       (lambda (compile)
         (lambda words

@@ -1,5 +1,5 @@
-"""Counts the bytecode instructions that a Python program executes, by calling context, and the calls. `counter/python.c`
-does that; this module makes Python call it, and names the functions.
+"""Counts the bytecode instructions that a Python program executes, by calling context, and the calls.
+`counter/python.c` does that; this module makes Python call it, and names the functions.
 
 Python imports this module before the program, because its folder is the first of PYTHONPATH. Each process writes one
 file into that folder at its end. Nothing is imported that a program might notice as imported already.
@@ -15,7 +15,8 @@ def start():
 
     folder = os.path.dirname(os.path.abspath(__file__))
     counter = load(os.path.join(folder, "scruple_count.so"))
-    # Stands for the code of all functions of Python's import system. Its digest says that it belongs to the interpreter.
+    # Stands for the code of all functions of Python's import system. Its digest says that it belongs to the
+    # interpreter.
     IMPORTS = "(import system)"
     functions, names = {IMPORTS: 0}, [("_frozen_importlib", IMPORTS, 1)]
     # Before 3.12, these are functions. They count as a part of the function around them, as from 3.12 on.

@@ -103,7 +103,7 @@ struct header {
     int64_t tree_peak; /* the maximum of all members' live bytes together */
     uint32_t members;  /* the number of `member` that were ever used */
     uint32_t at_once;  /* the largest number that were in use at once */
-    uint32_t turned_away; /* processes that are no member: none was free, or ids of processes mean others to them */
+    uint32_t turned_away; /* processes that are no member: none was free, or their ids are of another namespace */
     uint32_t piece;       /* bytes of a piece of the records' file; 0: nothing is recorded */
     uint64_t mean;        /* bytes between recorded ones; 1: every block is recorded */
     uint64_t seed;

@@ -5,8 +5,8 @@
 
 static uint64_t started;
 
-/* At its end the program is asked for its figures. What that allocates may cause collections that are not the
- * program's. Those before the numbers of collections are read are in these numbers. */
+/* At its end the program is asked for its figures. The question itself allocates, and may cause collections that are
+ * not the program's. Those that come before the numbers of collections are read are included in them. */
 static volatile enum { RUNS, IS_ASKED, HAS_TOLD } phase;
 
 const char *ask_java(const char *user) {

@@ -106,8 +106,8 @@ static int64_t use_weak_maps(table jvmti, table jni) {
     return sum;
 }
 
-/* The bytes of the tables of all WeakHashMaps. They do not shrink, and are as large as the entries between two collections
- * of the program's own once required. */
+/* The bytes of the tables of all WeakHashMaps. Tables do not shrink: each is as large as it had to be for the most
+ * entries between two collections of the program's own. */
 static int64_t weak_tables(table jvmti) {
     int (*each)(table, int, void *, const void *, void *) = of(jvmti, EACH_OBJECT);
     static const void *callbacks[16] = {(void *)add_size};
@@ -194,7 +194,7 @@ static int let_program_clean(table jvmti, table jni, const struct threads *threa
     return quiet == 3;
 }
 
-/* The program is suspended at most so long before its last reading, and at that. */
+/* The longest time for which the program is suspended, before its last reading and for the last one. */
 #define MOST_NANOSECONDS 2000000000u
 #define MOST_AT_THE_END 10000000000u
 
@@ -249,7 +249,7 @@ static void look_at_live(table jvmti, table jni) {
             int64_t tables_then, live_then = read_suspended(jvmti, jni, &threads, end, &cleaned, &tables_then);
             if (live_then - tables_then < live - tables) live = live_then, tables = tables_then;
         }
-        /* What could not be cleaned until the end of the time is more than what is live. */
+        /* If the cleaning did not end in time, the reading includes more than what is live. */
         if (live >= 0 && (cleaned || is_last)) {
             record->value[HAVE_LIVE] = 1;
             if (live > (int64_t)record->value[LIVE_AT_MOST]) record->value[LIVE_AT_MOST] = (uint64_t)live;

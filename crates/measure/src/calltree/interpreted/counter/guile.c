@@ -15,11 +15,11 @@ extern value scm_gc_protect_object(value) WEAK, scm_gc_disable(void) WEAK, scm_g
 
 enum { TRUE = 0x404, FALSE = 0x4 };
 
-/* Of each instruction, twice the number of the procedure, and 1 more if it is the procedure's first one. Addresses are
+/* For each instruction, twice the number of the procedure, and 1 more if it is the procedure's first one. Addresses are
  * small numbers of Guile, which are values that can be compared. */
 static struct numbers instructions;
 static value describe;
-/* An entry is of a frame: `of` is its address. */
+/* Each entry belongs to a frame; `of` is the frame's address. */
 static struct stack stack;
 
 /* `describe` gives the number of the procedure and the address of its first instruction. Collections are disabled

@@ -51,7 +51,7 @@ extern int PyUnstable_Code_SetExtra(object *, intptr_t, void *) WEAK;
 
 enum { WITH_ARGUMENTS = 1, WITHOUT_ARGUMENTS = 4, WITH_ONE = 8, WITH_ARRAY = 128, API_VERSION = 1013 };
 enum { CALL = 0, RETURN = 3, OPCODE = 7 };
-/* The function that stands for all code of Python's import system, and what stands for a part of the function around it. */
+/* The number of all code of Python's import system, and the number that marks a part of the function around it. */
 static const uint32_t IMPORTS = 0, PART = NONE - 1;
 
 static object *describe; /* gives the number of a function */

@@ -80,9 +80,9 @@ static struct stack *find_stack(value fiber) {
     return stack;
 }
 
-/* Each fiber has a stack of its own, and so has each thread. Before a fiber can get the address of one that has ended, or
- * its machine stack, something is counted in the fiber that makes it. So the fiber is the same as long as the page of the
- * machine stack is; asking Ruby takes longer than all the rest. */
+/* Each fiber has a stack of its own, and so has each thread. Before a fiber can get the address of one that has ended,
+ * or its machine stack, something is counted in the fiber that makes it. So while the page of the machine stack is the
+ * same, the fiber is the same. To ask Ruby would take longer than all the rest. */
 static struct stack *stack_of_fiber(void) {
     static uintptr_t last_page;
     static value last;
