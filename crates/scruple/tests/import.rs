@@ -209,7 +209,7 @@ fn tables_that_scruple_writes_are_not_taken_for_series() {
     place.output(&["history", "report", "b", "--export", "readings:history.csv"]);
     for table in ["run.csv", "store.csv", "store.jsonl", "history.csv"] {
         let message = place.refused(&["store", "import", table]);
-        assert!(message.contains("the first line: it is of a table for other programs"), "{message}");
+        assert!(message.contains("the first line: it belongs to a table for other programs"), "{message}");
         assert!(message.contains("`scruple show RUN --json > FILE`"), "{message}");
     }
 }
@@ -231,12 +231,12 @@ fn a_series_whose_lines_are_not_in_the_order_of_their_times_is_sorted_and_says_s
     write("mixed.csv", "time,value\n2026-01-03,3\n2026-01-01,1\n2026-01-02,2\n");
     let text = place.output(&["store", "import", "--label", "mixed", "mixed.csv"]);
     assert!(
-        text.contains("! 2 of 3 versions stand below a later one: they were put into the order"),
+        text.contains("! 2 of 3 versions are listed after a later one: the versions were sorted"),
         "{text}"
     );
     let shown = place.output(&["history", "report", "mixed"]);
     assert!(shown.contains("2026-01-01..2026-01-03"), "{shown}");
-    assert!(shown.contains("2 of 3 versions stand below a later one"), "{shown}");
+    assert!(shown.contains("2 of 3 versions are listed after a later one"), "{shown}");
     // Two series, one below the other, are each in order.
     write("two.csv", "time,name,value\n2026-01-01,a,1\n2026-01-03,a,2\n2026-01-02,b,1\n2026-01-04,b,2\n");
     let text = place.output(&["store", "import", "two.csv"]);

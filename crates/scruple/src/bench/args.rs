@@ -46,8 +46,8 @@ pub struct BenchArgs {
     pub margin: String,
     /// The time limit of one batch, and of the program's first answer.
     ///
-    /// A case that exceeds it fails, and the others continue. A program that had no core is waited for up to ten
-    /// times as long.
+    /// A case that exceeds it fails, and the others continue. Scruple waits up to ten times as long for a program that
+    /// had no core.
     #[arg(
         long = "time-limit",
         alias = "case-limit",
@@ -114,7 +114,7 @@ pub struct BenchEffortArgs {
     pub quick: bool,
     /// Start no further process after this time.
     ///
-    /// Counting has the same time once more. Then cases that are costly to count are left out, and named.
+    /// Counting may take the same time again. Cases that do not fit are not counted, and a remark names them.
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Start exactly this many fresh processes.

@@ -57,10 +57,10 @@ pub struct SamplingArgs {
     pub warmup: u32,
     /// Launch each command this many times, in all passes together.
     ///
-    /// The first launch is for time, the second for memory, the next ones for counts. Of 9 or more, at least six are
-    /// for time; of 15 or more, at least three are for each other pass. With --time-only all launches are for time. `-m
-    /// N -M N` times exactly N blocks and adds the other passes. Launches for the warm-up and for --memory-map are not
-    /// included.
+    /// The first launch is for time, the second for memory, the next ones for counts. With 9 or more, at least six are
+    /// for time; with 15 or more, at least three are for each other pass. With --time-only all launches are for time.
+    /// `-m N -M N` times exactly N blocks and adds the other passes. Launches for the warm-up and for --memory-map are
+    /// not included.
     #[arg(short, long, value_name = "N", conflicts_with_all = ["min_runs", "max_runs"])]
     pub runs: Option<u32>,
     /// Measure at least this many blocks, even if the budget ends earlier.

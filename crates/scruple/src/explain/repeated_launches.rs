@@ -183,7 +183,7 @@ fn remark_of_leftovers(found: &[Option<String>; 2]) -> Option<String> {
         [None, None] => return None,
     };
     Some(format!(
-        "{finds}, which earlier launches of A or B have left or changed; what is counted may depend on that"
+        "{finds}, which earlier launches of A or B have left or changed; the counts may depend on that"
     ))
 }
 

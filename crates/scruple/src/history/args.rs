@@ -165,7 +165,7 @@ pub struct SelectArgs {
 pub struct EffortArgs {
     /// Launch each command of every version at most this many times, in all passes together.
     ///
-    /// If a later command gives a larger number, memory and counts are read again, in addition to what was launched.
+    /// If a later command gives a larger number, memory and counts are read again, in addition to the earlier launches.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
     /// Launch every version exactly this many times for time, in addition to the launches for memory and counts.

@@ -229,7 +229,7 @@ pub fn tree_of(
         let is_lost = matches!(&taken, Some(Ok(profiles)) if !profiles.lost.is_empty());
         let hint = match (executed, is_lost) {
             (true, _) => format!(" ({LOST_BY_EXEC}){hint}"),
-            (false, true) => "; what it had counted is lost with it".to_owned(),
+            (false, true) => "; its counts are lost".to_owned(),
             (false, false) if weighing.ending == Ending::Signaled(SIGILL) => format!("{hint}; {TOO_NEW}"),
             (false, false) => hint.to_owned(),
         };

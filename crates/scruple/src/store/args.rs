@@ -77,7 +77,7 @@ pub struct RmArgs {
 
 /// Remove old runs that nothing needs, and free their disk space.
 ///
-/// Kept are runs with a label, histories, runs under way, runs that a stored command line names (such as with
+/// It keeps runs with a label, histories, runs under way, runs that a stored command line names (such as with
 /// --baseline), and the newest run of the same subjects on the same machine.
 #[derive(Args, Debug)]
 pub struct GcArgs {

@@ -16,7 +16,7 @@ Examples:
   scruple trend parse --machine all --metrics malloc
 ")]
 pub struct TrendArgs {
-    /// The name of a command or a case, as tables show it (without it, the error names those that there are).
+    /// The name of a command or a case, as tables show it (without it, the error lists the existing ones).
     pub subject: Option<String>,
     /// The metrics to show.
     #[arg(long, value_name = "KEYS", value_delimiter = ',')]

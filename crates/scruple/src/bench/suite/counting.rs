@@ -366,7 +366,8 @@ impl CountingPass<'_> {
             cases => format!(" (and {} more)", cases - 1),
         };
         let message = format!(
-            "an iteration of ‘{}’{others} allocates {}, but {} in a row allocate {} each: some allocate more, which the figure leaves out",
+            "an iteration of ‘{}’{others} allocates {}, but {} iterations in a row allocate {} each on \
+                average: the figure leaves out those that allocate more",
             self.record.run.arms[most.arm].name,
             text(most.one),
             most.iterations,

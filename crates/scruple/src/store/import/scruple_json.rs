@@ -147,7 +147,7 @@ pub(super) fn read(text: &str) -> Result<Imported, ImportError> {
     if is_table(text) {
         return Err(ImportError::at(
             "the first line",
-            "it is of a table for other programs, which is not a run",
+            "it belongs to a table for other programs, which is not a run",
         ));
     }
     #[derive(Deserialize)]

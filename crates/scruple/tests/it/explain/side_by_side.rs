@@ -133,7 +133,8 @@ fn files_of_earlier_launches_are_named() {
         &format!("{HEAD}int main(void) {{ if (access(\"out\", F_OK) == 0) spin(5000000); return 0; }}\n"),
     );
     let answer = explain(&place, &["./old", "./new"]);
-    let text = "B finds ‘out’, which earlier launches of A or B have left or changed; what is counted may depend on that";
+    let text =
+        "B finds ‘out’, which earlier launches of A or B have left or changed; the counts may depend on that";
     assert!(remarks(&answer).contains(text), "{}", answer.exchange());
     // The other program leaves `out` alone: beside one that writes it, this one could find it.
     build(&place, "other", "int main(void) { return 0; }\n");

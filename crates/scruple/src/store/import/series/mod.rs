@@ -157,7 +157,10 @@ pub fn history(
         if late > 0 {
             run.warn(
                 "not-in-order",
-                format!("{late} of {count} versions stand below a later one: they were put into the order of their times"),
+                format!(
+                    "{late} of {count} versions are listed after a later one: the versions were sorted \
+                    by their times"
+                ),
             );
         }
         sorting::by_key(&mut versions, |(_, time)| *time);
