@@ -3,11 +3,10 @@
 pub mod bench_cases;
 mod between_runs;
 pub mod clock;
-pub mod counted_blocks;
 pub mod earlier_runs;
 mod equal_parameters;
 mod failed_shares;
-mod fits;
+mod growth_fits;
 pub mod limits;
 mod node_replicates;
 mod pair_samples;
@@ -15,10 +14,11 @@ pub mod pooled;
 mod process_groups;
 mod rows;
 pub mod shared_core;
+pub mod undisturbed_blocks;
 pub mod witnesses;
 
 pub use between_runs::{possible_waiting_share, waiting_share};
-pub use fits::{GrowthFit, families_by, fits, trailing_number};
+pub use growth_fits::{GrowthFit, families_by, fits, trailing_number};
 pub use node_replicates::{Nodes, over_nodes};
 pub use process_groups::Groups;
 pub use rows::compare_pairs;

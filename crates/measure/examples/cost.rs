@@ -4,7 +4,7 @@
 //! example is for trying the engine; use `scruple load` for real measurements.
 
 use scruple_measure::load::cost::process_tree::ProcessTree;
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use scruple_measure::load::cost::{instructions, sampled, server_windows, syscalls, window};
 use scruple_measure::load::{Arrivals, Pace, Plan, Request, Target, WarmUp, run};
 use std::sync::atomic::AtomicBool;

@@ -7,6 +7,7 @@
 //! rare in noise alone, where the noise is fitted again without each cut. It judges the remaining cuts once more
 //! together with slow backgrounds, such as trends and waves, which would otherwise be cut into steps.
 
+mod alternating_levels;
 mod background;
 mod candidates;
 mod chance_order;
@@ -14,12 +15,11 @@ mod confidence_set;
 mod false_alarm;
 mod fit;
 mod least_step;
-mod modes;
 mod noise_level;
 mod noise_shape;
 mod pruning;
 mod regression;
-mod scaled;
+mod scaled_series;
 mod selection;
 mod series;
 mod step_size;
@@ -31,7 +31,7 @@ pub use series::{Background, ChangePoint, FEW_VALUES, FoundChanges, SeriesOption
 use crate::paired::Why;
 use crate::quantile::median;
 use confidence_set::{PlacedCut, placed};
-use scaled::{Scaled, StepScale};
+use scaled_series::{Scaled, StepScale};
 use selection::SelectedCuts;
 use step_size::Noise;
 use stretches::SHORTEST;
@@ -82,7 +82,7 @@ pub fn noisy(values: &[f64], options: &SeriesOptions<'_>) -> Result<FoundChanges
     }
     let steps = selection::select(&series, options.error);
     let noise = Noise::estimate(&series, &steps.fit.cuts);
-    if let Some(modes) = modes::modes(&noise.levels, noise.deviation) {
+    if let Some(modes) = alternating_levels::modes(&noise.levels, noise.deviation) {
         return Ok(in_modes(&series, &noise, modes));
     }
     let least = if matches!(series.scale, StepScale::Ratio) { options.least } else { 0.0 };

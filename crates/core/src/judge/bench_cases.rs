@@ -1,7 +1,7 @@
 //! Judges cases of bench programs: their tares, their nets, and comparisons across fresh processes.
 
-use super::counted_blocks::{counted, is_starved};
 use super::process_groups::{self, ProcessReadings, readings_of_processes};
+use super::undisturbed_blocks::{counted, is_starved};
 use super::witnesses::in_fastest_blocks;
 use super::{Groups, Pair, estimate};
 use crate::evidence::Replicate;
@@ -203,7 +203,7 @@ fn by_group(reference: &Sample, arm: &Sample, blocks_of_a_group: u32) -> (Vec<f6
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted_blocks::tests::arm;
+    use super::super::undisturbed_blocks::tests::arm;
     use super::*;
 
     #[test]

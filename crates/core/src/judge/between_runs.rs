@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     use crate::judge::compare_pairs;
-    use crate::judge::counted_blocks::tests::arm;
+    use crate::judge::undisturbed_blocks::tests::arm;
     use crate::judge::witnesses::ADDITIONS;
     use crate::metric::{Metric, Pass, Quality, metric};
     use crate::run::Terms;

@@ -3,8 +3,8 @@
 //! A processor runs faster or slower with heat, power and the load of neighbours, sometimes for a whole run. All
 //! readings of such a run agree, so their spread does not show the difference to the next run.
 
-use super::counted_blocks::{undisturbed, within};
 use super::shared_core;
+use super::undisturbed_blocks::{undisturbed, within};
 use super::witnesses::CYCLE;
 use crate::subject::Arm;
 use scruple_stats::Interval;
@@ -69,7 +69,7 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted_blocks::tests::arm;
+    use super::super::undisturbed_blocks::tests::arm;
     use super::*;
     use crate::subject::Role;
 

@@ -30,7 +30,7 @@ pub(super) fn widened_net(net: Net, tare: &Arm) -> Net {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted_blocks::tests::arm;
+    use super::super::undisturbed_blocks::tests::arm;
     use super::*;
     use crate::subject::Role;
 

@@ -1,6 +1,6 @@
 //! The readings of a pair that are compared, and what each of them represents.
 
-use super::{Pair, bench_cases, counted_blocks};
+use super::{Pair, bench_cases, undisturbed_blocks};
 use crate::evidence::Replicate;
 use crate::metric::Pass;
 use crate::sample::Sample;
@@ -14,7 +14,7 @@ pub(super) fn samples_of(pair: &Pair<'_>, key: &str) -> Option<(Sample, Sample)>
     let (reference, arm) = (pair.reference.sample(key)?, pair.arm.sample(key)?);
     Some(match pair.tares {
         Some((left, right)) if matches!(pair.arm.subject, Subject::Case { .. }) => {
-            (counted_blocks::counted(reference, left), counted_blocks::counted(arm, right))
+            (undisturbed_blocks::counted(reference, left), undisturbed_blocks::counted(arm, right))
         }
         _ => (reference.clone(), arm.clone()),
     })

@@ -1,6 +1,6 @@
 //! Finds cases whose processes fall into two groups, such as two ways in which a just-in-time compiler compiled them.
 
-use super::counted_blocks::counted;
+use super::undisturbed_blocks::counted;
 use crate::sample::{BLOCKS_OF_A_PROCESS, Sample};
 use crate::subject::Arm;
 use scruple_stats::quantile::median;

@@ -4,7 +4,7 @@
 //! the blocks, the fastest blocks show the difference, and the others are left out. If it was shared in nearly all of
 //! them, only earlier runs on the machine can show it, or what is known of the processor.
 
-use super::counted_blocks::{self, DISTURBED};
+use super::undisturbed_blocks::{self, DISTURBED};
 use super::witnesses::{ADDITIONS, ADDITIONS_ALONE, BESIDE, in_fastest_blocks, time_alone};
 use crate::subject::Arm;
 use scruple_stats::quantile::median;
@@ -38,7 +38,7 @@ pub fn slowdown(tare: &Arm) -> f64 {
 pub fn longer(tare: &Arm) -> Option<f64> {
     let alone = least(tare, ADDITIONS_ALONE)?;
     let in_fastest = least(tare, ADDITIONS).filter(|additions| is_shared(*additions, alone));
-    let beside = beside_in_counted_blocks(tare).zip(time_alone(tare)).map(|(time, alone)| time / alone);
+    let beside = beside_in_undisturbed_blocks(tare).zip(time_alone(tare)).map(|(time, alone)| time / alone);
     in_fastest
         .map(|additions| additions / alone)
         .into_iter()
@@ -47,8 +47,8 @@ pub fn longer(tare: &Arm) -> Option<f64> {
 }
 
 /// The usual time of the additions beside the blocks that count, in nanoseconds.
-fn beside_in_counted_blocks(tare: &Arm) -> Option<f64> {
-    let beside = counted_blocks::counted(tare.sample(BESIDE)?, tare);
+fn beside_in_undisturbed_blocks(tare: &Arm) -> Option<f64> {
+    let beside = undisturbed_blocks::counted(tare.sample(BESIDE)?, tare);
     (!beside.readings.is_empty()).then(|| median(&beside.readings))
 }
 
@@ -71,7 +71,7 @@ pub fn is_shared(additions: f64, alone: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted_blocks::tests::arm;
+    use super::super::undisturbed_blocks::tests::arm;
     use super::super::witnesses::CYCLE;
     use super::*;
     use crate::subject::Role;
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(slowdown(&tare(rarely_alone, Some(2_700.0))), SLOWEST);
         assert_eq!(slowdown(&tare(rarely_alone, None)), 1.0, "nothing else is known");
         let often_alone: fn(u32) -> f64 = |block| if block.is_multiple_of(6) { 730.0 } else { 1_100.0 };
-        let counted = counted_blocks::undisturbed(&tare(often_alone, Some(2_700.0))).expect("ten blocks");
+        let counted = undisturbed_blocks::undisturbed(&tare(often_alone, Some(2_700.0))).expect("ten blocks");
         assert!(counted.iter().all(|block| block.is_multiple_of(6)), "{counted:?}");
         assert_eq!(slowdown(&tare(often_alone, Some(2_700.0))), 1.0);
         // The fastest blocks were not alone either, as the processor tells.

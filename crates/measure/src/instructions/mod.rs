@@ -3,12 +3,12 @@
 
 mod bench;
 mod hardware;
-mod steady;
+mod repeatable;
 
 pub use bench::CountedBench;
 pub(crate) use bench::{END, launch};
 pub use hardware::{Hardware, HardwareEvent};
-pub use steady::steady;
+pub use repeatable::steady;
 
 use crate::calltree::{CalltreeSession, ChosenTool, CountDetail, LaunchCounts, Settings, ValgrindTool};
 use crate::instrument::Instrument;

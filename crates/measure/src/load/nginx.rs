@@ -1,6 +1,6 @@
 //! A reference server for comparison: nginx, which answers every request with a file of a given length.
 
-use super::cost::start::ServerCommand;
+use super::cost::server_process::ServerCommand;
 use super::{Address, Request, Target};
 use crate::program::Program;
 use std::ffi::OsString;

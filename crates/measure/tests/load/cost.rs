@@ -4,8 +4,8 @@ use super::free_port::free_port;
 use super::servers::{self, Loop, Stall};
 use super::{load, small};
 use scruple_measure::load::cost::{
-    instructions, process_tree::ProcessTree, sampled, server_windows, sheet::Sheet, start::ServerCommand,
-    syscalls, window,
+    instructions, process_tree::ProcessTree, sampled, server_process::ServerCommand, server_windows,
+    sheet::Sheet, syscalls, window,
 };
 use scruple_measure::load::{Arrivals, Pace, Plan, Target, run_watched};
 use std::sync::atomic::AtomicBool;

@@ -1,8 +1,8 @@
 //! Runs both sides under the call tree, and a few times without it.
 
-use super::both::{BothPrograms, TrialRun, profiles, trial_run};
 use super::interpreted;
 use super::interpreters;
+use super::program_pair::{BothPrograms, TrialRun, profiles, trial_run};
 use super::repeated_launches::RepeatedLaunches;
 use super::times::Time;
 use super::variation::repeats;

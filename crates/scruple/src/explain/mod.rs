@@ -1,7 +1,6 @@
 //! `scruple explain`: says where in the code the difference between two programs comes from.
 
 pub mod args;
-mod both;
 mod call_costs;
 pub mod causes;
 pub mod changes;
@@ -17,6 +16,7 @@ mod interpreters;
 mod outside_causes;
 mod pairing;
 pub mod profiles;
+mod program_pair;
 mod repeated_launches;
 pub mod report;
 mod servers;

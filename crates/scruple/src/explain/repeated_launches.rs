@@ -1,8 +1,8 @@
 //! The launches of both programs under the call tree, as many as their counts need.
 
-use super::both::{BothPrograms, CalltreeRun, TotalRun};
 use super::counted_launches::Effort;
 use super::interpreters;
+use super::program_pair::{BothPrograms, CalltreeRun, TotalRun};
 use super::variation;
 use crate::fault::Fault;
 use crate::inspect::calls::remark_of_orphans;

@@ -9,7 +9,7 @@ use crate::interruption;
 use scruple_code::Side;
 use scruple_measure::calltree::{Language, ScriptCounts, ScriptSession};
 use scruple_measure::load::cost::instructions;
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use scruple_measure::load::{GeneratorThreads, LoadResult, Pace, Plan, Request, Target, WarmUp, run};
 use std::ffi::OsString;
 use std::sync::Arc;

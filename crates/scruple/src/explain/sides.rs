@@ -16,7 +16,7 @@ use scruple_measure::bench::{BenchError, BenchStart};
 use scruple_measure::calltree::{ChosenTool, CountDetail, CountedCase};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use std::path::Path;
 
 /// One of the two sides that are compared.

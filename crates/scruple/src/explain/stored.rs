@@ -10,7 +10,7 @@ use scruple_code::Side;
 use scruple_core::harmless_text::list_names;
 use scruple_core::run::Run;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use std::path::Path;
 
 /// Whether the store has what a word names: a run, or in the form RUN@COMMIT a version of a history.

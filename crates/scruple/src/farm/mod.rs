@@ -6,12 +6,12 @@
 
 pub mod args;
 pub mod batch;
-pub mod classes;
 pub mod config;
 pub mod dispatch;
 mod do_command_line;
 pub mod do_unit;
 pub mod folder;
+pub mod machine_classes;
 pub mod merge;
 pub mod same_version;
 pub mod send_command_line;

@@ -1,9 +1,9 @@
 //! Runs command lines of `scruple run`, `bench`, `load` and `compare` on a farm. Each node runs the whole line, so that
 //! both sides of every comparison are on one node, and the readings of the nodes are merged into one run.
 
-use super::classes::{UnitMachine, check_classes};
 use super::dispatch::{Farm, WorkOrder};
 use super::folder::UnitFolder;
+use super::machine_classes::{UnitMachine, check_classes};
 use super::merge::merged;
 use super::same_version::VERSION;
 use super::two_versions::VersionsForNodes;

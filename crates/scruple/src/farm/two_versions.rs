@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::git::Repository;
 use crate::versions::SubjectTemplate;
 use crate::versions::build::VersionBuilder;
-use crate::versions::source::key;
+use crate::versions::source_repository::key;
 use crate::versions::two_revisions::{
     Built, ChosenVersions, Remarks, changed, not_built, prepare, ready, tree,
 };

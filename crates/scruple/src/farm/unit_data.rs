@@ -7,7 +7,7 @@ use crate::store::StoredVersion;
 use crate::versions::SubjectTemplate;
 use crate::versions::artefacts::Artefacts;
 use crate::versions::recipe::ResolvedRecipe;
-use crate::versions::source::ObjectSource;
+use crate::versions::source_repository::ObjectSource;
 use scruple_core::history::VersionState;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Terms, Warning};

@@ -26,7 +26,7 @@ use crate::paths;
 use crate::store::{Store, StoredHistory, StoredVersion};
 use crate::versions::build::VersionBuilder;
 use crate::versions::selected_version::SelectedVersion;
-use crate::versions::source::Source;
+use crate::versions::source_repository::Source;
 use crate::versions::{BuildStarter, Recipe, VersionSelection};
 use campaign::Campaign;
 use scruple_core::history::{History, Version, VersionState, find_changes};

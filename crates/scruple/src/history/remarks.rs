@@ -2,7 +2,7 @@
 
 use super::node_agreement;
 use crate::store::{StoredHistory, StoredVersion};
-use crate::versions::source::Source;
+use crate::versions::source_repository::Source;
 use scruple_core::harmless_text::list_names;
 use scruple_core::history::{Graph, SLOPE, Version, VersionState, comparable};
 use scruple_core::metric::{Quality, metric};

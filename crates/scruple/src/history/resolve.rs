@@ -25,7 +25,7 @@ const ADAPTIVE_ROUNDS: u32 = 10;
 
 /// Returns what to do and how to judge it. For `bisect` and `extend` without a command, the definition of the
 /// repository's newest history is the base, and the command line overrides it.
-pub fn request(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fault> {
+pub fn resolve(args: &TakeArgs, aim: Aim) -> Result<(HistoryRequest, Terms), Fault> {
     page::check(&args.page)?;
     let effort = &args.effort;
     let margin = effort.margin.as_deref().map(values::margin).transpose()?;

@@ -65,7 +65,7 @@ fn refuse_misplaced_subcommand(args: &TakeArgs) -> Result<(), Fault> {
 fn take(args: &TakeArgs, aim: Aim) -> Result<Code, Fault> {
     let launcher = start_launcher()?;
     let source = ReadingSource::open(args.scripted.as_deref())?;
-    let (request, terms) = resolve::request(args, aim)?;
+    let (request, terms) = resolve::resolve(args, aim)?;
     let effort = &args.effort;
     let store = open_store::for_history(&args.store)?;
     let farm = match &source {

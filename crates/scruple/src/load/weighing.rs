@@ -9,8 +9,8 @@ use super::report::page;
 use super::watchers::Watchers;
 use super::windows::passes::{self, InstrumentPass};
 use super::windows::{
-    Division, Engine, LoadScript, Loader, Loading, Loads, ObservedServer, Pool, RateSearch, ScriptedLoader,
-    ServerResults, TargetServer, add_yardstick, engine, plan, rates, sides,
+    Division, LoadScript, Loader, Loading, Loads, ObservedServer, Pool, RateSearch, ScriptedLoader,
+    ServerLoader, ServerResults, TargetServer, add_yardstick, plan, rates, server_loader, sides,
 };
 use crate::cli::values;
 use crate::fault::{Code, Fault};
@@ -28,7 +28,7 @@ use scruple_core::run::{Run, RunState, Terms};
 use scruple_core::sample::Reading;
 use scruple_core::subject::{Arm, Parameter};
 use scruple_core::unit::{Unit, grouped, parse_quantity};
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use scruple_measure::load::{LONGEST_MEASUREMENT, LoadResult, Pace, Plan, capacity, measurement};
 use scruple_measure::processor_quota::ProcessorQuotas;
 use scruple_measure::program::Program;
@@ -157,8 +157,8 @@ impl LoadSetup<'_> {
             None => {
                 let interrupted = self.interrupted.clone();
                 let engine = match link {
-                    Some(link) => Engine::on_other_node(&self.sides, self.observed, link, interrupted)?,
-                    None => Engine::start(&self.sides, self.observed, interrupted)?,
+                    Some(link) => ServerLoader::on_other_node(&self.sides, self.observed, link, interrupted)?,
+                    None => ServerLoader::start(&self.sides, self.observed, interrupted)?,
                 };
                 let knows = engine.knows_a_server();
                 (Box::new(engine), knows)
@@ -331,10 +331,10 @@ impl LoadSetup<'_> {
         let found =
             capacity(&side.target, &plan, &slo, search, Some(budget), &self.interrupted, &mut on_progress);
         progress.clear();
-        let ended = engine::status(&mut server);
+        let ended = server_loader::status(&mut server);
         let known = loaded || server.is_some();
         drop(server);
-        let found = found.map_err(|error| engine::fault(&error, &side.name, ended, known))?;
+        let found = found.map_err(|error| server_loader::fault(&error, &side.name, ended, known))?;
         let mut arms: Vec<(f64, Arm, Vec<&LoadResult>)> = Vec::new();
         for tally in &found.tallies {
             let plan = Plan { pace: Pace::Open { rate: tally.rate, arrivals }, ..plan.clone() };
@@ -401,7 +401,7 @@ fn script(path: &Path) -> Result<LoadScript, Fault> {
 pub fn concluded(args: &LoadArgs, loads: &Loads, errors_limited: bool, code: Code) -> Result<Code, Fault> {
     for server in &loads.servers {
         if server.pool.gone && !args.judging.ignore_failure {
-            return Err(Fault::program(engine::gone(&server.name, server.ended.as_deref())));
+            return Err(Fault::program(server_loader::gone(&server.name, server.ended.as_deref())));
         }
     }
     if let Some(sought) = &loads.capacity {

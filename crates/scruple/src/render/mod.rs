@@ -1,7 +1,6 @@
 //! How results look, whatever they are results of: tables, charts, pages, markup, files. Nothing here knows a run.
 
 pub mod align;
-pub mod bands;
 pub mod block_characters;
 pub mod chart;
 pub mod colours;
@@ -15,4 +14,5 @@ pub mod metric_words;
 pub mod node_spread;
 pub mod output;
 pub mod page;
+pub mod stacked_areas;
 pub mod svg;

@@ -13,7 +13,7 @@ use crate::render::page::{
 };
 use crate::run_report::{Report, tare_of};
 use scruple_core::evidence::Evidence;
-use scruple_core::judge::{Judged, counted_blocks, pooled};
+use scruple_core::judge::{Judged, pooled, undisturbed_blocks};
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, change, quantity};
@@ -50,7 +50,7 @@ pub fn parts(report: &Report<'_>, key: &str, arms: &[&Arm]) -> Vec<SectionPart> 
         .filter_map(|(place, arm)| {
             let sample = arm.sample(key).filter(|sample| !sample.readings.is_empty())?;
             let counted = tare_of(report.run, arm)
-                .map(|tare| counted_blocks::counted(sample, tare).blocks.into_iter().collect());
+                .map(|tare| undisturbed_blocks::counted(sample, tare).blocks.into_iter().collect());
             Some(PanelArm { place, arm, sample, counted })
         })
         .collect();
@@ -341,9 +341,9 @@ fn in_blocks(
         let reference = report.run.arms.iter().find(|arm| arm.name == judged.reference)?;
         let interval = judged.comparison.interval()?;
         let theirs = reference.sample(key)?;
-        let counted = tare_of(report.run, reference).map(|tare| counted_blocks::counted(theirs, tare));
+        let counted = tare_of(report.run, reference).map(|tare| undisturbed_blocks::counted(theirs, tare));
         let theirs = counted.as_ref().unwrap_or(theirs);
-        let ours = tare_of(report.run, side.arm).map(|tare| counted_blocks::counted(side.sample, tare));
+        let ours = tare_of(report.run, side.arm).map(|tare| undisturbed_blocks::counted(side.sample, tare));
         let (left, right) = theirs.paired(ours.as_ref().unwrap_or(side.sample));
         let ratios = left.iter().zip(&right).map(|(left, right)| right / left).enumerate();
         let positive = ratios.filter(|(_, ratio)| ratio.is_finite() && *ratio > 0.0);

@@ -7,7 +7,7 @@ use crate::render::json::{SchemaFields, timestamp, written};
 use scruple_core::environment::Environments;
 use scruple_core::evidence::Evidence;
 use scruple_core::judge::limits::Checked;
-use scruple_core::judge::{GrowthFit, Judged, bench_cases, counted_blocks, estimate_of, headlines};
+use scruple_core::judge::{GrowthFit, Judged, bench_cases, estimate_of, headlines, undisturbed_blocks};
 use scruple_core::limit::Limit;
 use scruple_core::provenance::Provenance;
 use scruple_core::run::{Run, Warning};
@@ -228,7 +228,7 @@ fn sample_result<'a>(
     tare: Option<&Arm>,
     level: f64,
 ) -> MetricResult<'a> {
-    let counted = tare.map(|tare| counted_blocks::counted(sample, tare));
+    let counted = tare.map(|tare| undisturbed_blocks::counted(sample, tare));
     let estimate = estimate_of(arm, key, counted.as_ref().unwrap_or(sample), level);
     let net = tare
         .filter(|_| arm.role == Role::Subject && key.starts_with("time."))

@@ -326,7 +326,7 @@ pub(crate) fn tare_of<'a>(run: &'a Run, arm: &Arm) -> Option<&'a Arm> {
 fn counted(run: &Run, arm: &Arm, key: &str) -> Option<Sample> {
     let sample = arm.sample(key)?;
     Some(match tare_of(run, arm) {
-        Some(tare) => judge::counted_blocks::counted(sample, tare),
+        Some(tare) => judge::undisturbed_blocks::counted(sample, tare),
         None => sample.clone(),
     })
 }

@@ -22,16 +22,16 @@ pub mod newest;
 pub mod open_store;
 mod outbox;
 mod owner;
-pub mod points;
 pub mod read_runs;
 pub mod remove;
 pub mod run_writer;
+pub mod subject_readings;
 pub mod verb;
 
 pub use error::StoreError;
 pub use histories::{StoredHistory, StoredVersion};
-pub use points::StoredPoint;
 pub use run_writer::RunWriter;
+pub use subject_readings::StoredPoint;
 
 use crate::address::{ServerUrl, StoreAddress};
 use crate::paths;

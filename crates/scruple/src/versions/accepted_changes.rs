@@ -1,7 +1,7 @@
 //! Intended changes, declared by a trailer in the commit's message or by a line in a tracked file.
 
 use super::selected_version::SelectedVersion;
-use super::source::Source;
+use super::source_repository::Source;
 use crate::fault::Fault;
 use scruple_core::history::Acceptance;
 

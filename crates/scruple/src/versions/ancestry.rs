@@ -2,7 +2,7 @@
 //! left-out commit may have caused a change that is seen at a listed version.
 
 use super::selected_version::SelectedVersion;
-use super::source::Source;
+use super::source_repository::Source;
 use crate::fault::Fault;
 use std::collections::{HashMap, HashSet};
 

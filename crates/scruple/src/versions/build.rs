@@ -4,7 +4,7 @@ use super::artefacts::Artefacts;
 use super::build_process::{BuildLauncher, BuildProgram, BuildProgramResult, append_to_log, message_of_git};
 use super::cache::Cache;
 use super::recipe::{BuildSettings, ResolvedRecipe};
-use super::source::ObjectSource;
+use super::source_repository::ObjectSource;
 use crate::fault::Fault;
 use crate::git::Repository;
 use scruple_core::history::VersionState;
@@ -278,7 +278,7 @@ impl VersionBuilder {
         let folders = [self.origin.common.join("objects"), self.objects()];
         let folders: String = folders.iter().map(|folder| format!("{}\n", folder.display())).collect();
         fs::write(&borrowed, folders).map_err(failed)?;
-        super::source::unlock(&git).map_err(failed)
+        super::source_repository::unlock(&git).map_err(failed)
     }
 
     /// Checks the commit out. Ignored files stay, so that builds are incremental. Artefacts of other versions are

@@ -15,7 +15,7 @@ pub mod recipe;
 pub mod requested_subjects;
 pub mod selected_version;
 pub mod selection;
-pub mod source;
+pub mod source_repository;
 pub mod subjects;
 pub mod tree_path;
 pub mod two_revisions;
@@ -23,7 +23,7 @@ mod untracked;
 
 pub use recipe::Recipe;
 pub use selection::VersionSelection;
-pub use source::place_of;
+pub use source_repository::place_of;
 pub use subjects::{SubjectTemplate, smaller_size};
 
 use crate::fault::Fault;
@@ -47,7 +47,7 @@ pub struct BuildStarter {
 
 /// Returns the folder that holds the builds of a repository.
 pub fn folder_of(place: &str) -> Result<PathBuf, Fault> {
-    Ok(paths::history_folder()?.join(source::key(place)))
+    Ok(paths::history_folder()?.join(source_repository::key(place)))
 }
 
 impl BuildStarter {

@@ -1,7 +1,7 @@
 //! The inputs of builds other than the tree: steps, environment, overlays for parts of a range, tools.
 
 use super::overlay::{Overlay, Replacement};
-use super::source::Source;
+use super::source_repository::Source;
 use super::tree_path::TreePath;
 use crate::fault::Fault;
 use scruple_measure::program::Program;

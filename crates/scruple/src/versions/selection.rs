@@ -1,7 +1,7 @@
 //! Selects the commits of a repository that are versions of a history.
 
 use super::selected_version::SelectedVersion;
-use super::source::Source;
+use super::source_repository::Source;
 use super::{accepted_changes, ancestry};
 use crate::fault::Fault;
 use crate::git::GitError;

@@ -2,7 +2,7 @@
 
 use super::artefacts::Artefacts;
 use super::build::{BuildOutcome, VersionBuilder};
-use super::source::Source;
+use super::source_repository::Source;
 use super::{BuildStarter, Recipe, SubjectTemplate, VersionSelection, untracked};
 use crate::command::arms::{Hooks, Prepared};
 use crate::fault::Fault;

@@ -2,7 +2,7 @@
 
 use super::accepted_changes;
 use super::cache::Cache;
-use super::source::Source;
+use super::source_repository::Source;
 use super::tree_path::TreePath;
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;

@@ -12,7 +12,7 @@
 use super::false_alarm::{chance, gain};
 use super::fit::LevelFit;
 use super::regression::{Regression, RegressionSums, products};
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::selection::SelectedCuts;
 use super::stretches::bounds;
 use crate::sorting;

@@ -6,7 +6,7 @@
 //! times levels.
 
 use super::noise_shape::NoiseShape;
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::stretches::drop_short;
 use crate::quantile::{quantile, sorted};
 

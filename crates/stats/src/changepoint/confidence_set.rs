@@ -3,7 +3,7 @@
 //! Source: Siegmund, "Confidence Sets in Change-point Problems" (1988).
 
 use super::fit::LevelFit;
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::stretches::{SHORTEST, bounds};
 
 /// A change is placed where the probability within this many versions to either side is largest. Where the step is not

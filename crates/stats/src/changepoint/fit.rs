@@ -1,7 +1,7 @@
 //! Fits the levels between given cuts, and the noise about them, by maximum likelihood.
 
 use super::noise_shape::NoiseShape;
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::stretches::bounds;
 use crate::quantile::median;
 

@@ -3,7 +3,7 @@
 use super::LEVEL;
 use super::confidence_set::{PlacedCut, placed};
 use super::fit::LevelFit;
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::selection::{SelectedCuts, without_chance_cuts};
 use super::step_size::Noise;
 use super::stretches::{SHORTEST, bounds};

@@ -11,7 +11,7 @@ use super::chance_order::{share_as_clear, tied_ranks};
 use super::false_alarm::{chance, gain};
 use super::fit::LevelFit;
 use super::noise_shape::OUTLIER;
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::step_size::correlation_of_neighbours;
 use super::stretches::bounds;
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The levels between cuts, and the uncertainty of each step.
 
-use super::scaled::Scaled;
+use super::scaled_series::Scaled;
 use super::stretches::bounds;
 use crate::normal;
 use crate::quantile::median;

@@ -1,6 +1,6 @@
 //! A program that observes other processes until it is interrupted, such as perf and strace.
 
-use super::start::send;
+use super::server_process::send;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 

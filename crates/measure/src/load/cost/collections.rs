@@ -5,7 +5,7 @@
 //! requests.
 
 use super::process_tree::{ProcessTree, cpu_clock};
-use super::start::ServerCommand;
+use super::server_process::ServerCommand;
 use crate::instrument::Instrument;
 use crate::launcher::{Ending, Launch, LaunchOptions, LaunchResult};
 use crate::load::{LoadResult, Target};

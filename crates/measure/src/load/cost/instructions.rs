@@ -7,7 +7,7 @@
 
 use super::by_function::{FunctionNames, StretchCounts};
 use super::process_tree::ProcessTree;
-use super::start::ServerCommand;
+use super::server_process::ServerCommand;
 use super::window::{self, LEVEL};
 use crate::callgrind::ObjectFunction;
 use crate::calltree::{CalltreeSession, ChosenTool, LaunchCounts, Settings, ValgrindTool};

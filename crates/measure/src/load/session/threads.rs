@@ -2,11 +2,11 @@
 
 use super::super::failure::Failure;
 use super::super::generator::Generator;
+use super::super::generator_thread::{configure_thread, thread_usage};
 use super::super::merge::{ThreadResult, merge};
 use super::super::plan::Plan;
 use super::super::result::{GeneratorCost, LoadResult};
 use super::super::shared::LoadShared;
-use super::super::thread_account::{configure_thread, thread_usage};
 use super::super::{clock, find_doubts};
 use super::load_error::LoadError;
 use super::ticks;

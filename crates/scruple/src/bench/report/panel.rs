@@ -1,7 +1,7 @@
 //! The diagnostic panel of a case: the figures that users of criterion know, and how disturbed the batches were.
 
 use crate::render::block_characters;
-use scruple_core::judge::{bench_cases, clock, counted_blocks, witnesses};
+use scruple_core::judge::{bench_cases, clock, undisturbed_blocks, witnesses};
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
 use scruple_core::subject::{Arm, Timing};
@@ -147,14 +147,14 @@ fn waiting(run: &Run, arm: &Arm) -> String {
         return String::new();
     };
     let (count, all) = (
-        waited.readings.iter().filter(|share| **share > counted_blocks::MOST_WAITED).count(),
+        waited.readings.iter().filter(|share| **share > undisturbed_blocks::MOST_WAITED).count(),
         waited.readings.len(),
     );
     let which = match arm.sample("threads.fairness").is_some() {
         true => "in which not all threads had a core all the time",
         false => "in which the program had to wait for a core",
     };
-    match (count, counted_blocks::undisturbed(tare)) {
+    match (count, undisturbed_blocks::undisturbed(tare)) {
         (0, _) => String::new(),
         (_, Some(_)) => format!("      left out: {count} of {all} blocks, {which}\n"),
         (_, None) => format!("      {count} of {all} blocks, {which}, count: too few others remain\n"),

@@ -3,7 +3,7 @@
 use super::cases::Cases;
 use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
-use scruple_core::judge::counted_blocks;
+use scruple_core::judge::undisturbed_blocks;
 use scruple_core::subject::Arm;
 use scruple_stats::paired::blocks_needed;
 
@@ -11,8 +11,9 @@ use scruple_stats::paired::blocks_needed;
 /// iterations only.
 pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
     let (run, needed) = (&record.run, blocks_needed(record.run.terms.level));
-    let readings =
-        |arm: &Arm, tare: &Arm| Some(counted_blocks::counted(arm.sample("time.wall")?, tare).readings.len());
+    let readings = |arm: &Arm, tare: &Arm| {
+        Some(undisturbed_blocks::counted(arm.sample("time.wall")?, tare).readings.len())
+    };
     let without: Vec<&str> = cases
         .weighed
         .iter()

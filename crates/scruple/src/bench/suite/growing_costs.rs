@@ -5,7 +5,7 @@
 
 use super::cases::{Cases, Weighed};
 use super::record::SuiteRecord;
-use scruple_core::judge::counted_blocks;
+use scruple_core::judge::undisturbed_blocks;
 use scruple_core::run::Run;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, quantity};
@@ -43,7 +43,7 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
 /// The processor time of a case early and late in a process, if it rises and its tare does not.
 fn rise_of(run: &Run, weighed: &Weighed) -> Option<(f64, f64)> {
     let (arm, tare) = (&run.arms[weighed.arm], &run.arms[weighed.tare]);
-    let rise = |arm: &Arm| rise(&counted_blocks::counted(arm.sample("time.cpu")?, tare).by_process());
+    let rise = |arm: &Arm| rise(&undisturbed_blocks::counted(arm.sample("time.cpu")?, tare).by_process());
     rise(arm).filter(|_| rise(tare).is_none())
 }
 

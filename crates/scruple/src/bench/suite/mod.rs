@@ -7,6 +7,7 @@ mod calibrate;
 mod cases;
 mod counting;
 mod counting_plan;
+mod declarations;
 mod differing_processes;
 mod earlier_core;
 mod earlier_nets;
@@ -14,7 +15,6 @@ mod effort;
 mod few_readings;
 mod growing_costs;
 mod instructions;
-mod introduce;
 mod loaded_code;
 mod neighbours;
 mod new_memory;
@@ -50,9 +50,9 @@ use crate::progress::Progress;
 use crate::store::{RunWriter, Store};
 use cases::{CaseEnd, Weighed, arm_name, case_of};
 use counting::CountingPass;
+use declarations::{Introduced, Introduction};
 use earlier_core::EarlierCore;
 use instructions::InstructionPass;
-use introduce::{Introduced, Introduction};
 use loaded_code::LoadedCode;
 use neighbours::Neighbours;
 use programs::Programs;
@@ -110,24 +110,25 @@ impl Suite {
         for (index, side) in sides.iter_mut().enumerate() {
             let (label, prefix) = (side.label.clone(), side.prefix.clone());
             let (mut wanted, most) = (Vec::new(), effort.most_cases());
-            let introduction = introduce::introduce(side, padding, effort.case_limit, &interrupted, |case| {
-                let case = case_of(prefix.as_deref(), case);
-                let threads = selection.threads_of(&case);
-                for threads in &threads {
-                    let names = &mut declared.names;
-                    names.push(arm_name(&case, *threads, None));
-                    names.extend(label.as_deref().map(|label| arm_name(&case, *threads, Some(label))));
-                }
-                match selection.wants(&case) {
-                    true if wanted.len() + threads.len() <= most => {
-                        wanted.extend(threads.into_iter().map(|threads| (case.clone(), threads)));
+            let introduction =
+                declarations::introduce(side, padding, effort.case_limit, &interrupted, |case| {
+                    let case = case_of(prefix.as_deref(), case);
+                    let threads = selection.threads_of(&case);
+                    for threads in &threads {
+                        let names = &mut declared.names;
+                        names.push(arm_name(&case, *threads, None));
+                        names.extend(label.as_deref().map(|label| arm_name(&case, *threads, Some(label))));
                     }
-                    true => declared.beyond += threads.len(),
-                    false => {}
-                }
-                declared.beyond == 0 || TightBudget::lists(effort.budget, opened.elapsed())
-            })
-            .map_err(|error| not_introduced(&error, &side.program.path))?;
+                    match selection.wants(&case) {
+                        true if wanted.len() + threads.len() <= most => {
+                            wanted.extend(threads.into_iter().map(|threads| (case.clone(), threads)));
+                        }
+                        true => declared.beyond += threads.len(),
+                        false => {}
+                    }
+                    declared.beyond == 0 || TightBudget::lists(effort.budget, opened.elapsed())
+                })
+                .map_err(|error| not_introduced(&error, &side.program.path))?;
             let Introduction { hello, starting: started, undisturbed, complete, program } = introduction;
             loaded.add_side();
             declared.complete &= complete;

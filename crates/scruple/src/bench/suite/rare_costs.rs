@@ -7,7 +7,7 @@
 use super::cases::{Cases, Weighed};
 use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
-use scruple_core::judge::counted_blocks;
+use scruple_core::judge::undisturbed_blocks;
 use scruple_core::run::Run;
 use scruple_core::sample::Sample;
 use scruple_core::subject::Arm;
@@ -49,7 +49,7 @@ pub(super) fn add_remark(cases: &Cases, record: &mut SuiteRecord) {
 /// may be less than their median.
 fn notable_mean(run: &Run, weighed: &Weighed) -> Option<(f64, f64)> {
     let (arm, tare) = (&run.arms[weighed.arm], &run.arms[weighed.tare]);
-    let of = |arm: &Arm| Some(counted_blocks::counted(arm.sample("time.cpu")?, tare));
+    let of = |arm: &Arm| Some(undisturbed_blocks::counted(arm.sample("time.cpu")?, tare));
     let (case, tare) = (of(arm)?, of(tare)?);
     let (own, of_tare) = by_median(case.clone()).paired(&by_median(tare));
     let excess: Vec<(f64, u64)> = own.iter().zip(&of_tare).map(|(own, tare)| (own - tare, 1)).collect();

@@ -1,9 +1,9 @@
 //! The timing pass of a suite: several short fresh processes, each with blocks that visit every case.
 
 use super::cases::{Cases, Weighed};
+use super::declarations::Introduced;
 use super::earlier_core::EarlierCore;
 use super::effort::{MANY, SuiteEffort};
-use super::introduce::Introduced;
 use super::loaded_code::LoadedCode;
 use super::neighbours::{CoreState, Neighbours};
 use super::prepare::Preparation;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::fault::{Fault, Stop};
 use scruple_core::judge;
-use scruple_core::judge::counted_blocks::MOST_WAITED;
+use scruple_core::judge::undisturbed_blocks::MOST_WAITED;
 use scruple_core::metric::Pass;
 use scruple_core::protocol::{Batch, BatchReply, LoopKind};
 use scruple_core::sample::BLOCKS_OF_A_PROCESS;

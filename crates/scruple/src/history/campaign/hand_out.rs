@@ -6,15 +6,15 @@ use super::building::Building;
 use super::split_into_units::UnitPlan;
 use crate::digest::{digest, entry};
 use crate::farm::batch::{PlannedUnit, UnitBatch};
-use crate::farm::classes::{UnitMachine, check_classes};
 use crate::farm::dispatch::{Farm, WorkOrder};
 use crate::farm::folder::UnitFolder;
+use crate::farm::machine_classes::{UnitMachine, check_classes};
 use crate::farm::unit_data::UnitResult;
 use crate::fault::Fault;
 use crate::history::schedule::{ParallelWork, Step, VersionProgress, ahead};
 use crate::progress::Progress;
 use crate::versions::environment;
-use crate::versions::source::key;
+use crate::versions::source_repository::key;
 use scruple_core::history::VersionState;
 use std::time::Duration;
 

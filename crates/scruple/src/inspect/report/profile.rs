@@ -1,10 +1,10 @@
 //! Reports Haskell profiles: the live heap, and the cost centres with most time and memory.
 
 use crate::render::align::{fit, on_points, right, wrap};
-use crate::render::bands::Band;
 use crate::render::colours::{BOLD, DIM};
 use crate::render::flame_graph::FlameBox;
-use crate::render::{bands, block_characters, flame_graph};
+use crate::render::stacked_areas::Band;
+use crate::render::{block_characters, flame_graph, stacked_areas};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;
 use scruple_measure::runtimes::ghc::heap_profile::HeapProfile;
@@ -142,7 +142,7 @@ pub fn heap_svg(profile: &HeapProfile, top: usize) -> String {
     }
     let title = format!("Live heap of ‘{}’", profile.job);
     let bytes = |bytes: f64| quantity(bytes, &Unit::Bytes);
-    bands::svg(&title, &moments, &bands, |at| moment(profile, at), bytes)
+    stacked_areas::svg(&title, &moments, &bands, |at| moment(profile, at), bytes)
 }
 
 /// The cost by which cost centres are ranked.

@@ -8,8 +8,8 @@ use crate::load::windows::{ObservedServer, TargetServer, reached_at, sides, star
 use scruple_core::provenance::Provenance;
 use scruple_measure::launcher::Ending;
 use scruple_measure::load::cost::process_tree::ProcessTree;
+use scruple_measure::load::cost::server_process::StartedServer;
 use scruple_measure::load::cost::server_windows::ServerWindows;
-use scruple_measure::load::cost::start::StartedServer;
 use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::sync::Arc;

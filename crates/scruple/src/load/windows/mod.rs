@@ -2,20 +2,20 @@
 
 pub mod accounts;
 mod division;
-pub mod engine;
 mod load_plan;
 pub mod passes;
 pub mod pool;
 pub mod readings;
 pub mod scripted_loader;
+pub mod server_loader;
 mod servers;
 
 pub use accounts::ServerAccounts;
 pub use division::Division;
-pub use engine::{Engine, ObservedServer, reached_at};
 pub use load_plan::{plan, rates};
 pub use pool::{ExcludedPart, Pool, Slice};
 pub use scripted_loader::{LoadScript, ScriptedLoader};
+pub use server_loader::{ObservedServer, ServerLoader, reached_at};
 pub use servers::{TargetServer, add_yardstick, part_name, sides};
 
 use super::watchers::Watchers;
@@ -33,8 +33,8 @@ use scruple_core::visit_order::VisitOrder;
 use scruple_measure::load::cost::collections::{Collections, NoRuntimeFigures};
 use scruple_measure::load::cost::instructions::RequestInstructions;
 use scruple_measure::load::cost::sampled::SampledTime;
+use scruple_measure::load::cost::server_process::StartedServer;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::{self, Capacity, Ended, LoadResult, Plan, PlannedRow, RunPart};
 use scruple_stats::sorting::SortedMap;
 use std::sync::atomic::AtomicBool;
@@ -365,7 +365,7 @@ pub fn started(
     patience: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Option<StartedServer>, Fault> {
-    engine::start(side, patience, interrupted)
+    server_loader::start(side, patience, interrupted)
 }
 
 /// Returns the readings of each window of a turn, with its number. If the turn is void, its latencies do not count, but

@@ -1,7 +1,7 @@
 //! Runs separate windows for the instruments that would disturb the latencies: allocations, instructions, sampled time,
 //! system calls.
 
-use super::{ObservedServer, TargetServer, engine};
+use super::{ObservedServer, TargetServer, server_loader};
 use crate::fault::Fault;
 use crate::paths;
 use scruple_core::metric::metric;
@@ -12,8 +12,8 @@ use scruple_measure::load::cost::collections::{self, Collections, NoRuntimeFigur
 use scruple_measure::load::cost::instructions::{self, RequestInstructions};
 use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sampled::{self, SampledTime};
+use scruple_measure::load::cost::server_process::StartedServer;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::cost::start::StartedServer;
 use scruple_measure::load::cost::syscalls;
 use scruple_measure::load::cost::{server_windows, window};
 use scruple_measure::load::listener::listening_at;
@@ -185,7 +185,7 @@ impl InstrumentPass<'_> {
 
     fn attach(&self, side: &TargetServer) -> Result<(Option<StartedServer>, ProcessTree), String> {
         let message = |fault: Fault| fault.message;
-        let server = engine::start(side, self.observed.patience, self.interrupted).map_err(message)?;
+        let server = server_loader::start(side, self.observed.patience, self.interrupted).map_err(message)?;
         let pid = match &server {
             Some(server) => Some(server.pid()),
             None => self.observed.pid.or_else(|| listening_at(&side.target)),

@@ -5,7 +5,7 @@ use crate::load::args::LoadArgs;
 use crate::secrets::without_parameters;
 use scruple_core::harmless_text::plain;
 use scruple_core::subject::{Arm, Role, Subject};
-use scruple_measure::load::cost::start::ServerCommand;
+use scruple_measure::load::cost::server_process::ServerCommand;
 use scruple_measure::load::{
     AnswerCheck, Nginx, NginxError, Plan, PlannedRow, Protocol, Request, RequestFileContent, RequestOrder,
     Scenario, Target, Trust, access_log, har, is_access_log, request_file, scenario,

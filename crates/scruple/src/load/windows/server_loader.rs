@@ -8,9 +8,9 @@ use crate::load::args::LoadArgs;
 use crate::load::remote_server::{RemoteAccounts, RemoteServer};
 use scruple_measure::launcher::Ending;
 use scruple_measure::load::cost::process_tree::ProcessTree;
+use scruple_measure::load::cost::server_process::{ServerError, StartedServer};
 use scruple_measure::load::cost::server_windows::ServerWindows;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::cost::start::{ServerError, StartedServer};
 use scruple_measure::load::listener::listening_at;
 use scruple_measure::load::{
     self, Address, Ended, LoadError, Plan, Request, RequestOrder, Session, Target, TurnEvent, WarmUp, run,
@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The servers of a run. Those that were started here are ended when the value is dropped.
-pub struct Engine {
+pub struct ServerLoader {
     servers: Vec<RunningServer>,
     /// The process on the node of the servers, if that is a different one.
     link: Option<Rc<RefCell<RemoteServer>>>,
@@ -80,7 +80,7 @@ pub fn reached_at(side: &TargetServer, host: &str) -> Result<TargetServer, Fault
     Ok(TargetServer { target: Target { addresses, ..side.target.clone() }, ..side.clone() })
 }
 
-impl Engine {
+impl ServerLoader {
     /// Has the servers started on another node, and reads their accounts there.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Engine {
         observed: ObservedServer,
         link: RemoteServer,
         interrupted: Arc<AtomicBool>,
-    ) -> Result<Engine, Fault> {
+    ) -> Result<ServerLoader, Fault> {
         let link = Rc::new(RefCell::new(link));
         let mut servers = Vec::new();
         for (index, side) in sides.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Engine {
             let accounts = (known && observed.cost).then(distant);
             servers.push(RunningServer { side, started: None, accounts, session: None, loaded: false });
         }
-        Ok(Engine { servers, link: Some(link), interrupted })
+        Ok(ServerLoader { servers, link: Some(link), interrupted })
     }
 
     /// Starts servers if necessary, and finds the processes of the others.
@@ -111,7 +111,7 @@ impl Engine {
         sides: &[TargetServer],
         observed: ObservedServer,
         interrupted: Arc<AtomicBool>,
-    ) -> Result<Engine, Fault> {
+    ) -> Result<ServerLoader, Fault> {
         let mut servers = Vec::new();
         let subjects = sides.iter().filter(|side| side.yardstick.is_none()).count();
         for (index, side) in sides.iter().enumerate() {
@@ -143,7 +143,7 @@ impl Engine {
                 loaded: false,
             });
         }
-        Ok(Engine { servers, link: None, interrupted })
+        Ok(ServerLoader { servers, link: None, interrupted })
     }
 
     /// Whether the processes of any server are known.
@@ -193,7 +193,7 @@ pub fn start(
     })
 }
 
-impl Loader for Engine {
+impl Loader for ServerLoader {
     fn turn(
         &mut self,
         arm: usize,
