@@ -79,7 +79,8 @@ class Scale:
         said = subprocess.run([scruple, "doctor", "--quick"], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout
         made = [path.parent for path in (folder / "cache/scruple/calltree").glob("*/complete")]
         if not made:
-            sys.exit("the call tree cannot be had here: " + next(l for l in said.splitlines() if "instructions" in l))
+            sys.exit("the call tree is not available here:  " + next(l for l in said.splitlines() if \
+                "instructions" in l))
         self.env = {
             "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C", "VALGRIND_LIB": str(made[0]),
             "PYTHONHASHSEED": "0", "GOMAXPROCS": "1", "GODEBUG": "asyncpreemptoff=1",

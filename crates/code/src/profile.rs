@@ -243,7 +243,7 @@ impl Profiles {
         all.filter_map(|profile| Some((profile.label.as_deref()?, profile)))
     }
 
-    /// The first thing that one of the processes did and that another program may notice.
+    /// The first effect of one of the processes that another program may notice.
     pub fn effect(&self) -> Option<&SeenEffect> {
         self.processes
             .iter()

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::{env, fs};
 
-/// Random inputs where `SCRUPLE_FUZZ_TRIES` does not say how many.
+/// The number of random inputs, unless `SCRUPLE_FUZZ_TRIES` sets it.
 const TRIES: u64 = 300;
 
 /// Places at which each input is cut short.
@@ -87,7 +87,7 @@ impl Corpus {
         }
     }
 
-    /// Hands every input and its damaged versions to the parser, and fails with the first that it does not survive.
+    /// Passes every input and its damaged versions to the parser, and fails with the first that it does not survive.
     pub fn is_survived_by(&self, parse: impl Fn(&[u8])) {
         for (name, input) in &self.inputs {
             attempt(name, input, &parse);

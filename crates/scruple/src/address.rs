@@ -37,7 +37,7 @@ impl StoreAddress {
                 without_password(text)
             )),
             None => match PathBuf::from(text.strip_prefix("sqlite:").unwrap_or(text)) {
-                // Whoever removes a folder of this name by hand easily removes the home folder.
+                // A user who removes a folder of this name by hand easily removes the home folder.
                 path if path.starts_with("~") => Err(format!(
                     "the store ‘{text}’ would be in a folder with the name ‘~’, because no shell has replaced it: write \
                      the path in full"

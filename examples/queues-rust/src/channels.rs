@@ -63,7 +63,7 @@ fn flume(bench: &mut Bench, (p, c): (usize, usize)) {
     }
 }
 
-/// A deque behind a lock: what the others have to beat.
+/// A deque behind a lock: the others must be faster.
 fn locked(bench: &mut Bench, (p, c): (usize, usize)) {
     declare_one(bench, "Mutex<VecDeque>, bounded", (p, c), Some(CAPACITY), move || {
         let deque = Arc::new(Mutex::new(VecDeque::with_capacity(CAPACITY)));

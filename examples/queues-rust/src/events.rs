@@ -4,7 +4,7 @@
 use crate::schedulers::{Event, Heap, Scheduler, SortedList, Wheel};
 use scruple_bench::Bench;
 
-/// What became of the events.
+/// The result for all events.
 #[derive(Debug, Default, PartialEq)]
 pub struct Tally {
     added: u64,

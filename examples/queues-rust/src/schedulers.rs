@@ -12,7 +12,7 @@ pub trait Scheduler {
     fn add(&mut self, event: Event);
     /// Whether the event was still there.
     fn cancel(&mut self, event: Event) -> bool;
-    /// The earliest event, which is thereby gone.
+    /// Removes the earliest event and returns it.
     fn next(&mut self) -> Option<Event>;
 }
 
@@ -43,7 +43,7 @@ impl Scheduler for SortedList {
     }
 }
 
-/// Events that are gone before their time, in structures that cannot find them.
+/// Events that were cancelled before their time, in structures that cannot find them.
 #[derive(Default)]
 struct Cancelled(Vec<bool>);
 

@@ -297,7 +297,7 @@ fn by_call(lines: &[(usize, &str, u64, u64)], recursive: &[(usize, usize, u64)])
 
 #[test]
 fn a_removed_recursive_call_is_attributed_to_the_function_that_made_it() {
-    // The outer call of `walk` is dear; those that `compare` makes are cheap.
+    // The outer call of `walk` is expensive; those that `compare` makes are cheap.
     let line = |compare| [(0, "walk", 1, 5_000), (1, "compare", 100, compare), (2, "walk", 100, 700)];
     let (old, new) = (by_call(&line(1_000), &[]), by_call(&line(1_200)[..2], &[]));
     let found = explained(&old, &new, &["compare"]);

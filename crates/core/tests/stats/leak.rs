@@ -204,7 +204,7 @@ fn bytes_per_unit_lie_in_their_interval() {
     }
 }
 
-/// What a line through the means would hide: runs of one size that differ by far more than the growth.
+/// Runs of one size differ by far more than the growth, which a line through the means would hide.
 #[test]
 fn runs_of_one_size_that_differ_count_against_growth() {
     let pairs = |by: f64, base: f64, each: f64| -> Vec<(f64, f64)> {

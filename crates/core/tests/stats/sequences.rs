@@ -72,7 +72,7 @@ fn a_series_that_crosses_zero_is_judged_by_differences() {
     assert!(only(&history).changes.is_empty());
 }
 
-/// A series of one's own with these values.
+/// A user's own series with these values.
 fn own_series(values: impl Iterator<Item = f64>) -> Series {
     let values: Vec<f64> = values.collect();
     let mut history = range(values.len());

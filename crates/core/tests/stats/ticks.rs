@@ -1,4 +1,4 @@
-//! Series of values that are whole ticks of a clock whose tick is as long as a tenth of them, or longer.
+//! Series of values in whole ticks of a clock. A tick is at least a tenth of the values.
 #![expect(clippy::print_stdout, reason = "the figures are what one runs the long versions for")]
 
 use scruple_core::history::find_changes;

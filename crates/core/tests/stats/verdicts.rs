@@ -293,7 +293,7 @@ fn an_interval_of_processes_that_all_show_a_cost_begins_at_zero_or_above() {
     let one_below_nothing = of(&[1.0, 3.0, 20.0], -1.0);
     assert!(one_below_nothing.below_resolution.is_none(), "{one_below_nothing:?}");
     assert_eq!(one_below_nothing.interval, amounts.interval, "one block of twenty-one moves no median");
-    // A tenth is what copies of one loop differ by: no process shows a cost by that.
+    // Copies of one loop differ by a tenth, so a process that differs by less shows no cost.
     let in_one_only = of(&[0.05, 20.0, 20.0], 0.05);
     assert!(in_one_only.unknown && in_one_only.interval.low <= 0.0, "{in_one_only:?}");
 }

@@ -26,7 +26,7 @@ pub(super) struct LeftBehind {
 pub(super) struct TreeEnding {
     /// When the first process was asked.
     began: Option<Instant>,
-    /// The processes that were asked. Nobody is asked twice, because the second SIGTERM ends some programs at once.
+    /// The processes that were asked. None is asked twice, because the second SIGTERM ends some programs at once.
     asked: HashSet<libc::pid_t>,
 }
 

@@ -12,11 +12,11 @@ pub(crate) struct Exchange {
     /// How much of the response may be due to lateness: its own, or that of requests in flight at the same time, for
     /// which it may have to wait.
     pub(crate) carried: u64,
-    /// The index of the user who sent it, or [`NOBODY`].
+    /// The index of the user who sent it, or [`NO_USER`].
     pub(crate) user: u32,
     /// How often it was sent before to a server that said that it did not process it.
     pub(crate) repeats: u8,
 }
 
 /// The value of `user` for requests that belong to no session.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_USER: u32 = u32::MAX;

@@ -396,7 +396,7 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::NOBODY;
+    use super::super::exchange::NO_USER;
     use super::*;
 
     #[test]
@@ -409,7 +409,7 @@ mod tests {
             sent: 2_000,
             late: 0,
             carried: 0,
-            user: NOBODY,
+            user: NO_USER,
             repeats: 0,
         };
         recorder.failed(&exchange, 5_001_000, Failure::TimedOut, None);
@@ -440,7 +440,7 @@ mod tests {
             sent: due,
             late: 0,
             carried: 0,
-            user: NOBODY,
+            user: NO_USER,
             repeats: 0,
         };
         let mut waiting = Vec::new();
@@ -470,7 +470,7 @@ mod tests {
                 sent: 10,
                 late: 0,
                 carried: 0,
-                user: NOBODY,
+                user: NO_USER,
                 repeats: 0,
             };
             recorder.answered(&exchange, Arrival::at(10 + (i * 7919) % 5_000), Some(1), 1);

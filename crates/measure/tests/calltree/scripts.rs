@@ -19,7 +19,7 @@ const PLANTED: [(&str, [u32; 2], &str); 5] = [
     ("DEPTH", [60, 90], "ask"),
 ];
 
-/// Runs a program that counts itself, in this file of the folder.
+/// Runs the program in this file of the folder, whose interpreter counts.
 fn run(folder: &Path, language: Language, [interpreter, program]: [&str; 2]) -> Option<ScriptCounts> {
     let session = ScriptSession::start(language, folder).unwrap();
     let mut command = Command::new(interpreter);
@@ -58,7 +58,7 @@ fn explained(first: &Side, second: &Side) -> Explanation {
     let likeness = |a: usize, b: usize| binaries.likeness((first, a), (second, b));
     let code = CodeComparison { same: &same, likeness: &likeness, are_two: &|_, _| false };
     let matched = Matched::of(&first.tree, &second.tree, &code);
-    // The code of a script makes all of its data, so that these are no other cause.
+    // The code of a script makes all of its data, so that the data are not another cause.
     assert!([first, second].iter().all(|side| binaries.data(side, 0).is_some()));
     explain(&first.tree, &second.tree, &matched, &code, Count::Instructions)
 }

@@ -110,7 +110,7 @@ fn each_place_has_the_blocks_and_bytes_that_dhat_gives_it() {
     for places in [&mut ours, &mut theirs] {
         let moved = places.remove("sites.c:41").unwrap_or_default();
         *places.entry("sites.c:9".to_owned()).or_default() += moved;
-        // What the C library allocates has lines only where its debugging information is installed.
+        // Allocations of the C library have lines only if its debugging information is installed.
         places.retain(|place, _| place.starts_with("sites.c:"));
     }
     assert_eq!(ours, theirs);

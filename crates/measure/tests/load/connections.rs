@@ -136,7 +136,7 @@ fn a_server_of_one_connection_at_a_time_is_not_called_slow() {
     assert!(text.contains("on 3 connections") && text.contains("on 1 connection:"), "{text}");
     assert!(text.contains("-c 1 or --no-keep-alive"), "{text}");
 
-    // Every 25th answer is late, on whichever connection: this server is slow.
+    // Every 25th answer is late, on any connection: this server is slow.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let slow = servers::serve(|mut stream| {
         while servers::request(&mut stream) {

@@ -118,7 +118,7 @@ fn a_connection_that_the_server_ends_takes_no_more_requests() {
 fn a_request_that_crosses_the_announced_end_is_sent_again() {
     let server = encrypted(&[], |mut stream| {
         if servers::request(&mut stream) && stream.write_all(HELLO).and_then(|()| stream.flush()).is_ok() {
-            // The next request has come, and nobody reads it: closing sends a reset.
+            // The next request has come and is not read, so closing sends a reset.
             let _ = stream.sock.peek(&mut [0]);
             stream.conn.send_close_notify();
             let _ = stream.flush();
@@ -217,7 +217,7 @@ fn a_request_that_is_answered_by_an_alert_was_read() {
     let server = encrypted(&[], |mut stream| {
         if servers::request(&mut stream) && stream.write_all(HELLO).and_then(|()| stream.flush()).is_ok() {
             servers::request(&mut stream);
-            // What comes next is no record that the generator can decrypt.
+            // The next bytes are no record that the generator can decrypt.
             let _ = stream.sock.write_all(&[23, 3, 3, 0, 3, 1, 2, 3]);
             let _ = std::io::copy(&mut stream.sock, &mut std::io::sink());
         }

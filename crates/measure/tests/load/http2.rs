@@ -69,7 +69,7 @@ enum ServerAnswer {
     Endless,
     Refuse,
     Never,
-    /// The server behaves like a shop that knows who has logged in.
+    /// The server behaves like a shop where users log in.
     Shop,
 }
 
@@ -300,7 +300,7 @@ fn requests_that_the_server_says_it_did_not_process_are_sent_again() {
 fn a_connection_on_which_a_request_is_given_up_after_the_server_went_away_is_opened_again() {
     let (connections, requests) = (AtomicU64::new(0), AtomicU64::new(0));
     let silent = servers::serve(move |stream| match connections.fetch_add(1, Ordering::Relaxed) {
-        // It says that it processes all requests, and answers none.
+        // The server says that it processes all requests, but answers none.
         0 | 1 => goes_away(stream, &[&GOES[..18], &[0, 0, 0, 127], &GOES[22..]].concat()),
         _ => {
             stream.set_nonblocking(true).expect("fcntl");

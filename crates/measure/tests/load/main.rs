@@ -290,8 +290,8 @@ fn a_unix_socket_and_several_threads() {
 #[test]
 fn a_stall_counts_for_every_request_that_it_held_up() {
     let server = Loop::tcp(Stall { period: 1000, length: 100 });
-    // So few that a busy machine catches up between the stalls, and that much less than a hundredth have been sent when a
-    // stall begins.
+    // The rate is low, so that a busy machine catches up between the stalls, and much less than a hundredth of the
+    // requests have been sent when a stall begins.
     let (rate, connections) = (500.0, 3);
     let plan = Plan {
         pace: Pace::Open { rate, arrivals: Arrivals::Constant },

@@ -68,7 +68,7 @@ fn keeps(scales: &mut Scales, command: &[&OsStr], bytes: std::ops::Range<f64>) -
     Ok(())
 }
 
-/// Checks that a cache is not found to leak whose entries are removed after a collection has found their objects dead.
+/// Checks that a cache is not found to leak if its entries are removed after a collection has found their objects dead.
 fn removes_entries(scales: &mut Scales, command: &[&OsStr], cache: &str) {
     let runs = live_data(scales, command, cache, &[SIZES[0], SIZES[4]]);
     let each = (runs[1].1 - runs[0].1) / (runs[1].0 - runs[0].0);

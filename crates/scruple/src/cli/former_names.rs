@@ -1,4 +1,4 @@
-//! Former names of commands and options. Each is answered with the present name.
+//! Former names of commands and options. The error for each gives the present name.
 
 use super::description;
 use clap::Command;

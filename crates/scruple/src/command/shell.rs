@@ -1,4 +1,4 @@
-//! Splits commands into words, and recognizes those that need a shell.
+//! Splits commands into words, and recognises those that need a shell.
 
 use super::args::LaunchArgs;
 use crate::fault::Fault;

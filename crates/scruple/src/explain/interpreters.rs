@@ -1,4 +1,4 @@
-//! Recognizes interpreters, which run programs in their own languages. The functions that are counted are not those of
+//! Recognises interpreters, which run programs in their own languages. The functions that are counted are not those of
 //! the script.
 
 use scruple_code::Side;

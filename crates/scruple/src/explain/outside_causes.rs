@@ -1,4 +1,4 @@
-//! Recognizes functions whose code changed for a reason outside of the program's own source: the version of a package, the
+//! Recognises functions whose code changed for a reason outside of the program's own source: the version of a package, the
 //! compiler or its flags.
 
 use scruple_code::{Side, SourceText, Symbols};

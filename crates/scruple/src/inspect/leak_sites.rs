@@ -180,15 +180,15 @@ fn chosen(
     sorting::by(&mut order, |a, b| a.size.total_cmp(&b.size));
     let Some((small, larger)) = order.split_first() else { return Err("there are no sizes".to_owned()) };
     let expected = |sized: &SizedCommand| sized.wall * slower + START;
-    let mut dear = None;
+    let mut costly = None;
     for large in larger.iter().rev().filter(|large| large.size >= LEAST_RANGE * small.size) {
         let cost = expected(small) + expected(large);
         if when == LeakSitesWhen::Always || cost <= affordable {
             return Ok(ChosenSizes { small, large, cost });
         }
-        dear = Some(cost);
+        costly = Some(cost);
     }
-    Err(match dear {
+    Err(match costly {
         Some(cost) => format!(
             "two launches that count them may take {}; --sites=always takes the smallest and the largest size regardless",
             in_words(cost)

@@ -9,10 +9,10 @@ use scruple_core::unit::grouped;
 use scruple_core::verdict::Comparison;
 use scruple_stats::paired::Why;
 
-/// A number of further blocks that nobody measures.
+/// The number of further blocks from which on no number is predicted.
 const TOO_MANY: usize = 100_000;
 
-/// A number of further turns, each of a second or more, that nobody waits for.
+/// The number of further turns, each of a second or more, from which on no number is predicted.
 const TOO_MANY_TURNS: usize = 1000;
 
 /// The largest predicted number of blocks, as a multiple of those that were measured. Beyond that, readings often have

@@ -400,7 +400,7 @@ fn kept_profiles_are_explained_when_the_programs_are_gone() {
     assert!(answer.stdout.contains("its code changed"), "{}", answer.exchange());
     let same = place.run(["explain", "old.calls", "old.calls"]);
     assert!(same.stdout.contains("execute the same"), "{}", same.exchange());
-    // What calls a renamed function is the same code.
+    // A caller of a renamed function has the same code.
     let renamed = place.run(["explain", "--json", "new.calls", "renamed.calls"]).json();
     assert_eq!(at(&renamed, "/explain/functions_changed"), 0, "{renamed:#}");
     let collapsed = place.run(["explain", "old.calls", "app.c"]);

@@ -88,8 +88,8 @@ fn a_heap_of_constant_size_is_no_leak() {
     );
 }
 
-/// The heap of the language runtime stays, and native code keeps 104 bytes in each step; or what malloc has not got back
-/// stays, and the program maps 82 bytes in each step.
+/// The runtime's heap stays the same, and native code keeps 104 bytes in each step; or malloc's live memory stays the
+/// same, and the program maps 82 bytes in each step.
 #[test]
 fn memory_that_the_figure_does_not_contain_is_not_called_no_leak() {
     let native =
@@ -190,7 +190,7 @@ public class Outside {
 }
 ";
 
-/// The live heap does not grow, and the resident size would grow by garbage too, if the collector had its way.
+/// The live heap does not grow, and without limits on the collector, garbage would make the resident size grow too.
 #[test]
 fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
     let place = Place::new();
@@ -208,7 +208,7 @@ fn memory_outside_the_heap_of_a_java_program_is_not_called_no_leak() {
     }
 }
 
-/// Guile does not know of the memory that it maps by a function of the C library.
+/// Guile does not count the memory that it maps by a function of the C library.
 #[test]
 fn memory_that_a_guile_program_maps_is_not_called_no_leak() {
     let guile = "/usr/bin/guile";

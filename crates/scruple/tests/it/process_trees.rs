@@ -40,7 +40,7 @@ fn the_cpu_of_children_counts_whether_they_were_waited_for_or_not() {
     let run = answer.json();
     for (arm, word) in words.iter().enumerate() {
         let cpu = at(&run, &format!("/arms/{arm}/metrics/time.cpu/estimate")).as_f64().unwrap_or(0.0);
-        // What is more than the child's own is the start of two processes.
+        // The rest, beyond the child's own time, is the start of two processes.
         assert!((49e6..70e6).contains(&cpu), "{word}: {cpu}");
     }
     let warned = run["warnings"].as_array().expect("warnings");

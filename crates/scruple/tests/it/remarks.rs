@@ -1,4 +1,4 @@
-//! Remarks, without which a reader would be misled.
+//! Remarks that keep a reader from being misled.
 
 use crate::scripted_readings::{Arm, arm, old_and_new};
 use serde_json::json;
@@ -64,7 +64,7 @@ fn a_share_of_time_that_several_processes_may_have_waited_for_a_core() {
              time, its own included (the kernel does not keep which), so trust cpu time more"
         ]
     );
-    // Little pressure, and pressure that the program may cause itself, say nothing about other programs.
+    // Little pressure says nothing about other programs, and neither does pressure that the program may cause itself.
     assert_eq!(remarks(arm(1.0, 1), several(1e6, 1e6)), Vec::<String>::new());
     assert_eq!(remarks(arm(1.0, 1), several(4e6, 1e9)), Vec::<String>::new());
 }

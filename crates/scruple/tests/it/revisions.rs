@@ -39,7 +39,7 @@ fn two_revisions_are_weighed_side_by_side_with_what_they_cost_to_build() {
     assert_eq!(table.code, 1, "{}", table.exchange());
     assert!(table.stdout.contains("built bytes"), "{}", table.exchange());
     assert_eq!(compare(&place, &["HEAD~1", "HEAD", "--limit", "malloc.bytes<+3%"]).code, 0);
-    // A revision that mends what exceeded a limit before keeps it.
+    // A revision that returns below an exceeded limit keeps the limit.
     let limit = |from: &str, to: &str| compare(&place, &[from, to, "--limit", "malloc.bytes<1500"]).code;
     assert_eq!([limit("HEAD", "HEAD~2"), limit("HEAD~2", "HEAD")], [0, 1]);
     place.assert_no_processes();

@@ -35,7 +35,7 @@ fn files_with_other_names_are_versions_of_one_if_they_have_the_same_functions() 
             .iter_mut()
             .filter(|one| !one.name.is_empty())
             .for_each(|one| one.module = file.to_owned());
-        // The process that runs it.
+        // The root of the tree is the process that runs the file.
         tree.functions[0].name = file.to_owned();
         tree
     };

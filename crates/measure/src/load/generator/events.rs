@@ -2,7 +2,7 @@
 
 use super::super::clock;
 use super::super::connection::{ConnectionState, broken, unconnected};
-use super::super::exchange::{Exchange, NOBODY};
+use super::super::exchange::{Exchange, NO_USER};
 use super::super::failure::{Failed, Failure};
 use super::super::http1::{self, AtEnd, Garbage};
 use super::super::http2::{FinishedRequest, Http2};
@@ -386,7 +386,7 @@ impl Generator {
             let part = self.time.part(now);
             self.recorder.due(part, now, now, 0);
             self.time.count(part);
-            Some((DueRequest { at: freed.unwrap_or(now), user: NOBODY, late: 0 }, part))
+            Some((DueRequest { at: freed.unwrap_or(now), user: NO_USER, late: 0 }, part))
         } else {
             None
         };
@@ -414,7 +414,7 @@ impl Generator {
         let answer = KeptAnswer { body: decoded.as_deref().unwrap_or(answer.body), ..answer };
         let outcome = request.check.judge(&answer);
         let outcome = match &mut self.users {
-            Some(users) if exchange.user != NOBODY => {
+            Some(users) if exchange.user != NO_USER => {
                 let host = self.shared.target.host.as_str();
                 let named = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
                 let hosts = [host, named.map_or(host, |(_, named)| named)];
@@ -434,7 +434,7 @@ impl Generator {
             }
             _ => outcome,
         };
-        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NO_USER) {
             users.note_lateness(exchange.user, exchange.carried.max(exchange.late) + read.late());
         }
         match outcome {
@@ -442,7 +442,7 @@ impl Generator {
                 let bytes = answer.length;
                 self.recorder.answered(exchange, read, part, bytes);
                 self.record_request(exchange, read.latest.max(exchange.sent), Some(answer.status), Ok(bytes));
-                if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+                if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NO_USER) {
                     users.go_on(exchange.user, read.now, &self.time, &mut self.recorder);
                 }
             }
@@ -467,7 +467,7 @@ impl Generator {
     ) {
         self.recorder.failed(exchange, now, class, wrong);
         self.record_request(exchange, now, status, Err(class));
-        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NOBODY) {
+        if let Some(users) = self.users.as_mut().filter(|_| exchange.user != NO_USER) {
             users.end_session(exchange.user, (now, Err(class)), &self.time, &mut self.recorder);
         }
     }

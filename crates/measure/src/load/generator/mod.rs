@@ -17,7 +17,7 @@ mod users;
 
 use super::clock;
 use super::connection::ConnectionState;
-use super::exchange::{Exchange, NOBODY};
+use super::exchange::{Exchange, NO_USER};
 use super::failure::Failure;
 use super::http2::FinishedRequest;
 use super::plan::{POLLED, Pace, Plan};
@@ -342,7 +342,7 @@ impl Generator {
         let schedule = self.schedule.as_mut()?;
         let at = schedule.next().filter(|due| *due <= now)?;
         schedule.advance();
-        Some(DueRequest { at, user: NOBODY, late: 0 })
+        Some(DueRequest { at, user: NO_USER, late: 0 })
     }
 
     /// Sends the requests that are due by now, by the schedule or for users. Returns the time.
@@ -354,7 +354,7 @@ impl Generator {
             self.time.last_due = due.at;
             let part = self.time.part(due.at);
             self.recorder.due(part, due.at, now, self.queue.len() as u64);
-            if let Some(users) = self.users.as_mut().filter(|_| due.user != NOBODY) {
+            if let Some(users) = self.users.as_mut().filter(|_| due.user != NO_USER) {
                 self.time.count(part);
                 users.note_beginning(due, part);
             }

@@ -1,6 +1,6 @@
 //! Sends requests, and chooses which request is sent.
 
-use super::super::exchange::{Exchange, NOBODY};
+use super::super::exchange::{Exchange, NO_USER};
 use super::super::failure::Failure;
 use super::super::request::Request;
 use super::super::{clock, http2};
@@ -22,7 +22,7 @@ impl Generator {
                 self.recorder.due(part, now, now, 0);
                 self.time.last_due = now;
                 self.time.count(part);
-                self.start(index, DueRequest { at: intended, user: NOBODY, late: 0 }, now, part);
+                self.start(index, DueRequest { at: intended, user: NO_USER, late: 0 }, now, part);
             }
             self.send_held_back(index);
         }
@@ -66,7 +66,7 @@ impl Generator {
         self.in_flight += 1;
         let base = &self.plan.requests[exchange.request as usize];
         let composed = match &mut self.users {
-            Some(users) if exchange.user != NOBODY => {
+            Some(users) if exchange.user != NO_USER => {
                 users.composed(exchange.user, base, self.shared.tls.is_some())
             }
             _ => None,
@@ -107,7 +107,7 @@ impl Generator {
     /// The index of the plan's request that is sent for `due`.
     pub(super) fn request_of(&mut self, due: DueRequest) -> u32 {
         match &self.users {
-            Some(users) if due.user != NOBODY => users.request(due.user),
+            Some(users) if due.user != NO_USER => users.request(due.user),
             _ => self.choice.next(&self.shared.cumulated),
         }
     }

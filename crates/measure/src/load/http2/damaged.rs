@@ -1,7 +1,7 @@
 //! Tests that damaged answers give an error or what was read, however the bytes are divided.
 
 use super::*;
-use crate::load::exchange::NOBODY;
+use crate::load::exchange::NO_USER;
 use scruple_fuzz::Corpus;
 
 #[test]
@@ -22,7 +22,7 @@ fn damaged_answers_are_survived_in_portions_of_any_size() {
                     sent: 0,
                     late: 0,
                     carried: 0,
-                    user: NOBODY,
+                    user: NO_USER,
                     repeats: 0,
                 };
                 connection.start(encoded, exchange).expect("it is free");

@@ -1,4 +1,4 @@
-//! Summarizes what is known about the versions so far, in the form that the schedule needs.
+//! Summarises what is known about the versions so far, in the form that the schedule needs.
 
 use super::builds::Builds;
 use super::journal::Journal;

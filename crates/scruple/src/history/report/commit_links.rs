@@ -36,7 +36,7 @@ pub(crate) fn without_user(remote: &str) -> String {
 
 /// Returns the URL of the page that compares two commits, or `None` for an unknown kind of remote.
 ///
-/// Self-hosted servers are recognized by the start of their name, such as `gitlab.` or `gitea.`. Sourcehut has no page
+/// Self-hosted servers are recognised by the start of their name, such as `gitlab.` or `gitea.`. Sourcehut has no page
 /// that compares two commits; its log from the later commit is linked instead.
 pub(crate) fn compare_link(remote: Option<&str>, from: &str, to: &str) -> Option<String> {
     let (kind, base) = kind(remote?)?;

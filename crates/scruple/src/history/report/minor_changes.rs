@@ -16,7 +16,7 @@ pub(crate) fn no_change(page: &HistoryReport<'_>) -> String {
     }
 }
 
-/// Writes a line that summarizes the changes of counts that are too small to matter.
+/// Writes a line that summarises the changes of counts that are too small to matter.
 pub(crate) fn line(page: &HistoryReport<'_>) -> Option<String> {
     let minor = page.minor();
     let changes = || minor.iter().flat_map(|event| &event.changes);

@@ -27,7 +27,7 @@ pub struct CallsReport<'a> {
     pub processes: usize,
     /// The parts of the program to which it gave a name.
     pub parts: Vec<NamedPart>,
-    /// Whether an allocator was recognized, so that zero allocations really means none.
+    /// Whether an allocator was recognised, so that zero allocations really means none.
     pub heap_seen: bool,
     /// The origin of the figures, as a sentence.
     pub source: String,

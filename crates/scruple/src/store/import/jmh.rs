@@ -88,7 +88,7 @@ fn arm(benchmark: &JmhBenchmark, alone: bool) -> Result<Arm, ImportError> {
     let path = if alone { path } else { format!("{path} [{}]", benchmark.mode) };
     let mut arm = case(&path, &["JMH"], params);
     times(&mut arm, benchmark, threads)?;
-    // Percentiles of sampled calls summarize the primary metric, and are not metrics of their own.
+    // Percentiles of sampled calls summarise the primary metric, and are not metrics of their own.
     let percentile = |name: &str| name.starts_with("p0.") || name == "p1.00";
     for (name, metric) in benchmark.secondary.iter().filter(|(name, _)| !percentile(name)) {
         secondary(&mut arm, name, metric)?;

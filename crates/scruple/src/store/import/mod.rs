@@ -183,8 +183,8 @@ pub fn read(format: Format, text: &str) -> Result<Imported, ImportError> {
     }
 }
 
-/// Returns the format of a text, which is recognized by words that only this tool writes. A truncated text is
-/// recognized as well, so that its error message can name the tool.
+/// Returns the format of a text, which is recognised by words that only this tool writes. A truncated text is
+/// recognised as well, so that its error message can name the tool.
 pub fn recognise(text: &str) -> Option<Format> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let has = |word: &str| text.contains(word);

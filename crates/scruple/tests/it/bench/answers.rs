@@ -97,7 +97,7 @@ fn collections_of_which_too_few_batches_were_read_have_a_remark() {
     assert!(!fast.unwrapped().contains("fewer than"), "{}", fast.exchange());
 }
 
-/// A body leaves cycles that only the collector frees, and how often it then collects is what Python itself counts.
+/// A body leaves cycles that only the collector frees. Python itself counts how often it then collects.
 #[test]
 fn collections_of_python_are_as_many_as_it_counts() {
     let place = Place::new();

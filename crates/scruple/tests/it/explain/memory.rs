@@ -6,8 +6,8 @@ use crate::programs::has_valgrind;
 use crate::support::{Answer, Place, at};
 use std::process::Command;
 
-/// A program that holds `times` records of `bytes` bytes while it holds 50,000 more in `scratch`, which `scratches`
-/// calls have one after the other; it frees its records by the statement `drop`.
+/// A program that holds `times` records of `bytes` bytes. Meanwhile, each of `scratches` calls of `scratch` holds
+/// 50,000 bytes, one call after the other. The statement `drop` frees the records.
 fn source(bytes: u32, times: u32, scratches: u32, drop: &str) -> String {
     format!(
         "#include <stdlib.h>\n\
@@ -86,7 +86,7 @@ fn the_holder_of_larger_blocks_at_the_peak_comes_first() {
     assert_eq!(totals(&answer), dhat(&place).map(|[peak, _]| peak));
     let row = first(&answer);
     assert_eq!(row, ("record".to_owned(), 3_200.0, "own".to_owned(), "changed".to_owned()));
-    // It requests as much more in all, and nothing is left at the end.
+    // All requested bytes grow by the same amount, and nothing is left at the end.
     let page = answer.json();
     let counts = at(&page, "/explain/counts").as_array().expect("counts");
     let names: Vec<&str> = counts.iter().filter_map(|one| one["count"].as_str()).collect();

@@ -185,7 +185,7 @@ fn a_program_beside_its_copy_has_no_rows_and_neither_has_one_that_was_renamed_in
         assert_eq!(difference(&answer), 0.0, "{}", answer.exchange());
         let page = answer.json();
         assert_eq!(at(&page, "/explain/counts/0/rows"), &serde_json::json!([]), "{page:#}");
-        // What calls a renamed function is the same code.
+        // A caller of a renamed function has the same code.
         assert_eq!(at(&page, "/explain/functions_changed"), 0, "{page:#}");
     }
     let text = place.run(["explain", "--no-time", "./one", "./two"]);

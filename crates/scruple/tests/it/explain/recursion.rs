@@ -28,7 +28,8 @@ fn is_attributed_to(function: &str, old: &str, new: &str) {
 
 #[test]
 fn a_removed_recursive_call_costs_what_such_calls_cost_and_not_what_the_outer_call_does() {
-    // The outer call evaluates a set, which is dear; those of `compare` evaluate one element each. Step 3 calls step 2.
+    // The outer call evaluates a set, which is expensive; those of `compare` evaluate one element each. Step 3 calls
+    // step 2.
     let text = |compare: &str, step: u32| {
         format!(
             "static unsigned evaluate(int step, int i);\n\
@@ -113,7 +114,7 @@ fn a_function_that_does_other_work_is_named_beside_the_one_that_changed() {
     if !has_valgrind() {
         return;
     }
-    // The partition has most of the difference, and the same code; what chooses the pivot changed.
+    // The partition has most of the difference, and the same code; the code that chooses the pivot changed.
     let text = |pivot: &str| {
         format!(
             "{PARTITION}\

@@ -22,7 +22,7 @@ fn additional_work_of_a_script_is_attributed_to_its_function() {
              exec(open(__file__[:-2] + 'txt').read(), {{}})\n"
         );
         place.write(&format!("{side}.py"), text);
-        // Code of globals without a name belongs to no module. Python gives the code of whatever it executes.
+        // Code of globals without a name belongs to no module. Python reports the code of everything that it executes.
         let spin = format!("def spin():\n    for i in range({rounds}): pass\nfor i in range(3): spin()\n");
         place.write(&format!("{side}.txt"), &spin);
     }

@@ -108,8 +108,8 @@ fn files_that_do_not_matter_cost_no_run_beyond_those_that_are_needed() {
         assert!(!remarks(&answer).contains("only launches alone"), "{}", answer.exchange());
         place.read("runs").len()
     };
-    // A look at each, its call tree, and its total. On a busy machine, both may make their files at the same moment. Then it
-    // is unknown which was first, and both orders are tried.
+    // Each program has a trial run, a call tree, and a total. On a busy machine, both may make their files at the same
+    // moment. Then it is unknown which was first, and both orders are tried.
     let least = (0..5).map(launches).find(|launches| *launches == 6);
     assert!(least.is_some(), "never as few launches as are needed");
 }

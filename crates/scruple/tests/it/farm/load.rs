@@ -17,7 +17,7 @@ const REQUESTS: &str = "10000";
 /// process beside the servers.
 const PAUSE: &str = "20";
 
-/// The words of a load of one server, which comes up wherever the command line is done.
+/// The words of a load of one server, which starts on each node that does the command line.
 pub fn words(place: &Place) -> Vec<String> {
     words_with_pauses(place, "0")
 }

@@ -35,7 +35,7 @@ impl Hosts {
         // sshd started as root requires this folder. Its package creates it only where services are managed.
         let _ = std::fs::create_dir_all("/run/sshd");
         let (d, ports) = (place.path().display(), [free_port(), free_port()]);
-        // Another home, so that shells do not read what the user of this machine has them do first.
+        // Another home, so that shells do not read the start-up files of this machine's user.
         place.write(
             "sshd.conf",
             format!(

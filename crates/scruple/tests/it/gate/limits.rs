@@ -1,4 +1,4 @@
-//! `scruple check` with limits, and what it advises where it cannot tell.
+//! `scruple check` with limits, and its advice if it can't tell.
 
 use super::{bytes, scripted};
 use crate::fake::{fake, fake_line};

@@ -1,4 +1,4 @@
-//! Which two versions of a repository `scruple check` weighs, and what it says of the others.
+//! Which two versions of a repository `scruple check` weighs, and its remarks on the others.
 
 use super::gate;
 use crate::fake::{fake, write_bench};
@@ -110,7 +110,7 @@ fn the_base_is_the_branch_also_if_a_tag_has_its_name() {
     assert_eq!(answer.code, 1, "more than on the branch, as much as at the tag: {}", answer.exchange());
 }
 
-/// As on a push to the main branch, where a gate that only says that it is kept would seem to have weighed something.
+/// As on a push to the main branch, where a gate that only passes would seem to have weighed something.
 #[test]
 fn a_gate_of_a_commit_against_itself_says_so() {
     let place = Place::new();

@@ -226,7 +226,8 @@ fn more_turns_need_more_windows_and_a_longer_load() {
         rest.split(' ').next().and_then(|word| word.parse::<u64>().ok()).expect("a number")
     };
     let (more, times) = (number("fits the readings; about "), number(" and a load "));
-    // Ten seconds had ten turns of two windows. As many turns of the same length take so much longer.
+    // Ten seconds had ten turns of two windows. The additional turns have the same length, so the load lasts longer in
+    // proportion.
     assert_eq!(number("(--windows "), 2 * (10 + more));
     assert!(more > 0 && times == (10 + more).div_ceil(10), "{}", answer.exchange());
 }
@@ -375,7 +376,7 @@ fn void_windows_are_counted_for_each_server_and_break_its_curves() {
         let course = page.split_once(&head).expect("a course").1.split_once("</figure>").expect("its end").0;
         let curve = course.split_once(&format!("<path class=\"curve {arm}\"")).expect("a curve").1;
         let path = curve.split_once(" d=\"").expect("a path").1.split('"').next().expect("its end");
-        // Both curves have two windows before the gap. Behind it, `new` has two windows and `old` has one, which is
+        // Both curves have two windows before the gap. After it, `new` has two windows and `old` has one, which is
         // drawn as a point.
         assert_eq!(path.matches('M').count(), 2, "{course}");
         assert_eq!(course.matches("<use ").count(), lonely, "{course}");

@@ -112,7 +112,7 @@ fn every_reading_is_exported_in_a_row() {
     assert!(unknown.stderr.contains("this verb writes .jsonl and .csv"), "{}", unknown.exchange());
     assert!(unknown.stderr.contains("`scruple show RUN --json > FILE`"), "{}", unknown.exchange());
     assert!(!place.file("all.foo").exists());
-    // A label that is the id of another run takes nobody's place.
+    // A label that equals the id of another run does not hide that run.
     let id = shown["run"]["id"].as_str().expect("an id");
     assert_eq!(place.run(["run", "--time-only", "-r", "1", "--label", id, "true"]).code, 0);
     let all = rows(&place.run(["store", "export"]));

@@ -186,7 +186,7 @@ fn what_widens_the_margin_of_two_runs_is_said() {
     assert!(answer.unwrapped().contains(said), "{}", answer.exchange());
 }
 
-/// Where the machine drifted in a short run, nothing is known of how much it may have changed figures.
+/// If the machine drifted in a short run, it is unknown by how much this changed the figures.
 #[test]
 fn a_margin_of_which_nothing_is_known_is_no_number() {
     let place = Place::new();

@@ -160,7 +160,7 @@ fn a_function_is_called_by_the_one_that_hands_it_to_a_built_in_method() {
     };
     let parse = || ("parse".to_owned(), 3);
     assert_eq!(callers(&side, "parse.(anonymous)"), [parse(), parse()]);
-    // Nobody knows who calls a function that is passed to a timer or to a method of the program.
+    // The caller of a function that is passed to a timer or to a method of the program is unknown.
     assert!(callers(&side, "(anonymous)").contains(&(String::new(), 1)));
     let side = side_by_node(&format!("{text}{own}")).expect("Node");
     assert_eq!(callers(&side, "parse.(anonymous)"), [(String::new(), 3), parse()]);
