@@ -127,7 +127,7 @@ typedef struct {
 /* A run of instructions that are always executed together, in this order. */
 typedef struct Run {
     struct Run *in_bucket, *next;
-    Function *function; /* NULL: nobody knows which */
+    Function *function; /* NULL: unknown */
     Object *object;
     Addr offset;
     UInt instructions;

@@ -40,7 +40,7 @@ def bench(name=None, *, params=None, check=None, **options):
     in order. `setup`, `input` and `check` get the params as keywords. `input` makes a new argument for every iteration,
     outside the timed part. `check` gets the result of one call: it raises AssertionError or returns False if that is
     wrong, and may return a str, the digest by which outputs are compared. The other options are those of `Case`.
-    A text in the place of a list of params is one value.
+    A text in place of a list of params is one value.
     """
     def declare(body):
         lists = [[values] if isinstance(values, (str, bytes)) else values for values in (params or {}).values()]

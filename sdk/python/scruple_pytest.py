@@ -9,7 +9,7 @@ own assertions are the case's check. If the function needs what the test or its 
 run while the test runs, within the call of the fixture.
 
 Tests written for pytest-benchmark need no change. `benchmark(f, …)`, `benchmark.pedantic(f, args, kwargs, setup,
-teardown)` and `benchmark.weave(f)` do the same. Under `scruple bench` this plugin takes the place of pytest-benchmark,
+teardown)` and `benchmark.weave(f)` do the same. Under `scruple bench` this plugin replaces pytest-benchmark,
 and Scruple chooses rounds and iterations. The fixture is as with `--benchmark-disable`: `enabled` is False, `stats` is
 None, and `extra_info` is only visible in the test.
 

@@ -19,7 +19,7 @@ pub struct HeapSites {
     /// The figures of the whole process. If contexts are estimated, these may be known exactly, and then differ from
     /// the sums over the contexts.
     pub total: HeapAmounts,
-    /// The blocks that a forked process had from its parent when it began.
+    /// The blocks that a forked process inherited from its parent.
     pub inherited: MemoryBlocks,
     /// The live bytes over the course of the process.
     pub course: HeapCourse,

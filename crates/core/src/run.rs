@@ -86,7 +86,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A complete run of these arms, of which nothing else is known.
+    /// A complete run of these arms without further details.
     pub fn of(arms: Vec<Arm>) -> Run {
         Run {
             id: String::new(),

@@ -12,7 +12,7 @@ const SINGLE: usize = 1 << DIGITS;
 /// The counts that are examined at once for a latency.
 const STRIDE: usize = 64;
 
-/// The highest value and the count of each bucket that is not empty; the counts are each in the place of its bucket.
+/// The highest value and the count of each bucket that is not empty; each count has the index of its bucket.
 pub(super) fn occupied<C: Copy + Default + Into<u64> + PartialEq>(counts: &[C]) -> Vec<(u64, u64)> {
     let none = C::default();
     let mut buckets = Vec::new();

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_child_is_watched_from_its_beginning_to_its_end() {
-        // A shell takes the place of the launcher, because children of this process may belong to other tests.
+        // A shell replaces the launcher, because children of this process may belong to other tests.
         let script = ["-c", "sleep 0.1; sleep 0.2; :"];
         let mut launcher = std::process::Command::new("sh").args(script).spawn().expect("a launcher");
         let (pid, stop) = (launcher.id() as i32, AtomicBool::new(false));

@@ -117,7 +117,7 @@ fn threads_that_end_with_their_connection_are_counted_and_others_are_reported_as
     let requests = weigh(THREADS, 1, &plan, &lengths);
     for key in ["time.wait", "switches.voluntary", "switches.involuntary"] {
         let row = requests.rows.iter().find(|row| row.key == key).expect("a row");
-        let why = row.cost.as_ref().expect_err("nobody knows");
+        let why = row.cost.as_ref().expect_err("the cost is unknown");
         assert!(why.contains("threads that began and ended"), "{why}");
     }
     assert!(each(&requests, "time.cpu") > 100_000.0);

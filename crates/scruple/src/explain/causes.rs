@@ -43,7 +43,7 @@ impl OtherCauses {
         let is_same = |file: &(Option<usize>, Option<usize>)| match file {
             (Some(one), Some(other)) => binaries.same_file((first, *one), (second, *other)) == Some(true),
             // Libraries that a program loads at run time are ignored if only one side has them, because they depend on
-            // its input, unless a function takes the place of another.
+            // its input, unless a function replaces another.
             _ => true,
         };
         let is_added = |key: &Key| {

@@ -163,7 +163,7 @@ impl<'a> Report<'a> {
                     &metric,
                     self.limited_value(arm, key),
                     judged,
-                    // A case that failed or was skipped has its reason in the place of its time.
+                    // A case that failed or was skipped has its reason instead of its time.
                     arm.absent(key).or_else(|| arm.absent("time.wall")),
                 ));
             }

@@ -77,7 +77,7 @@ pub fn place_of(named: Option<&str>) -> Result<String, Fault> {
     let words = ["rev-parse", "--path-format=absolute", "--show-toplevel"];
     match Repository::at(&absolute).ask(words) {
         Ok(top) => Ok(top),
-        // A bare repository has no working tree; its git folder takes the place of the top folder.
+        // A bare repository has no working tree; its git folder is used as the top folder.
         Err(GitError::Message(message)) if message.contains("work tree") => {
             let words = ["rev-parse", "--path-format=absolute", "--git-dir"];
             Repository::at(&absolute).ask(words).map_err(|refused| refused.fault(&tried))

@@ -148,7 +148,7 @@ fn a_folder_to_work_in_is_needed() {
         assert_eq!(std::fs::read_dir(place.file("relative")).expect("a folder").count(), 0);
     }
 
-    // Anybody may create a name in the folder for temporary files, so a link in the place of ours is not followed.
+    // Any user may create a name in the folder for temporary files, so a link with our folder's name is not followed.
     let ours = place.file(&format!("scruple-cache-{user}"));
     std::fs::remove_dir_all(&ours).expect("the folder of this user, and of no other");
     std::os::unix::fs::symlink(place.file("cache"), &ours).expect("a link");

@@ -345,7 +345,7 @@ fn what_a_forked_process_had_from_its_parent_is_named_beside_its_sampled_sites()
     assert!(compiled.expect("a compiler").success());
     let words = ["--sites=sampled", "--sample-every=1", "--", "./forks"];
     let text = memory(&place, &words).stdout;
-    let said = "The sites of 3.00 kB, which the process had from its parent, are not known.";
+    let said = "The sites of 3.00 kB, which the process inherited from its parent, are not known.";
     assert!(text.contains(said), "{text}");
     let page = memory(&place, &[&["--json"], &words[..]].concat()).json();
     assert_eq!(at(&page, "/processes/0/at_peak/bytes"), &json!(3500), "{page:#}");

@@ -4,7 +4,7 @@ use super::{code, nothing, read, texts};
 use std::collections::BTreeMap;
 
 /// Constructions that readers had to read twice, each with a plain one.
-const PHRASES: [(&str, &str); 15] = [
+const PHRASES: [(&str, &str); 22] = [
     ("told apart", "distinguished"),
     ("tell apart", "distinguish"),
     ("tells apart", "distinguishes"),
@@ -20,6 +20,13 @@ const PHRASES: [(&str, &str); 15] = [
     ("is no whole", "is not a whole"),
     ("is no number", "is not a number"),
     ("what they differ by", "their difference"),
+    ("of which nothing", "without"),
+    ("that which", "what"),
+    ("takes the place of", "replaces"),
+    ("in the place of", "in place of"),
+    ("nobody knows", "it is unknown"),
+    ("cannot be had", "is not available"),
+    ("spoilt", "void"),
 ];
 
 /// The name of the type that a line of code declares. Types of a trait (`type Item = …` in an `impl`) have the names

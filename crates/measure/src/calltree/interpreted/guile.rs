@@ -1,7 +1,7 @@
 //! Programs in Guile Scheme by procedures of their own: instructions of Guile's virtual machine, counted inside it.
 //!
-//! `command-line.scm` takes the place of the module of that name, which the program `guile` loads first, because its
-//! folder is the first of `GUILE_LOAD_PATH`. It compiles and loads `count.scm`, which loads the library that counts.
+//! `command-line.scm` replaces the module of that name, which the program `guile` loads first, because its folder is
+//! the first of `GUILE_LOAD_PATH`. It compiles and loads `count.scm`, which loads the library that counts.
 
 use crate::embedded::{Embedded, embedded};
 use std::ffi::OsString;

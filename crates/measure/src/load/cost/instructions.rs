@@ -127,7 +127,8 @@ pub fn trees(
     let batches = vec![requests; runs];
     let counted = life.phases(&batches, load)?;
     let counted = counted.ok_or(
-        "its processes could not be told to begin a new count, or they started or ended at that time",
+        "its processes did not accept the command to begin a new count, or they started or ended at that \
+            time",
     )?;
     let of = |number: usize| Profiles {
         processes: asked(&counted)

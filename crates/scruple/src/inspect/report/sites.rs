@@ -312,7 +312,10 @@ pub fn remarks(found: &CommandSites) -> Vec<String> {
     // Records of samples are those of one process, so blocks of its parent have no site.
     let inherited = found.processes.first().map(|sites| sites.inherited).filter(|blocks| blocks.blocks == 0);
     let inherited = inherited.filter(|blocks| blocks.bytes > 0).map(|blocks| {
-        format!("The sites of {}, which the process had from its parent, are not known.", bytes(blocks.bytes))
+        format!(
+            "The sites of {}, which the process inherited from its parent, are not known.",
+            bytes(blocks.bytes)
+        )
     });
     [how].into_iter().chain(inherited).chain(found.remarks.iter().cloned()).chain(unseen).collect()
 }

@@ -5,7 +5,7 @@ use crate::support::{Answer, Place};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A suite in the place of a test, and the command that runs it.
+/// A suite in a test's folder, and the command that runs it.
 struct Suite {
     place: Place,
     words: Vec<String>,

@@ -149,8 +149,8 @@ fn a_stored_run_is_a_baseline() {
     ");
     let answer = bench(&place, &["--baseline", "before"], &[slow, TWO]);
     assert!(answer.stdout.contains("The runs were taken "), "{}", answer.exchange());
-    // The remarks about the two environments depend on the machine. Unlike the times, the core is real: if it was shared
-    // during one of the runs only, nothing can be told.
+    // The remarks about the two environments depend on the machine. Unlike the times, the core is real: if it was
+    // shared during one of the runs only, the verdict is can't tell.
     for (start, effect, verdict) in [
         ("  ant   7.00 ns ", "+28.6 % [+28.5, +28.6] ", "slower"),
         ("  bee  10.0  ns ", "0.00 % [-0.01, +0.01] ", "same"),
