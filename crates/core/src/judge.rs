@@ -286,9 +286,9 @@ const BLUR: f64 = 0.05;
 pub const MOST_WAITING: f64 = 0.2;
 
 /// Whether other work on the machine disturbed wall time so much that processor time is more informative. That is so if
-/// much of the wall time was waiting for a core. It is also so if processor time is known at least twice as precisely
-/// and either decides otherwise than a wall time that is the same or differs a little, or lies within the wide interval
-/// of a wall time that differs in the same direction.
+/// much of the wall time was waiting for a core. It is also so if processor time is known at least twice as precisely,
+/// in two cases: it decides otherwise than a wall time that is the same or differs a little, or it lies within the wide
+/// interval of a wall time that differs in the same direction.
 fn is_blurred(wall: &Judged, cpu: &Comparison) -> bool {
     if wall.waiting > MOST_WAITING {
         return true;

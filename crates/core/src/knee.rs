@@ -96,9 +96,9 @@ pub struct KneeInterval {
     pub settled: bool,
     /// Whether the search ended because several measurements in a row were void.
     pub void: bool,
-    /// The share of requests, from 0 to 1, with which the generator was late in the measurements that were bad or void,
-    /// if that is so much that the machine may be the limit and not the server. The upper end is then not known, and
-    /// the lower end is the highest rate that was mostly good.
+    /// The share of requests, from 0 to 1, with which the generator was late in the measurements that were bad or void.
+    /// It is set if it is so large that the machine may be the limit and not the server. The upper end is then not
+    /// known, and the lower end is the highest rate that was mostly good.
     pub late: Option<f64>,
 }
 

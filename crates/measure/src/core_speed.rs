@@ -2,7 +2,7 @@
 //! shared with a neighbour, from independent ones.
 //!
 //! A dependent addition of two registers takes one cycle on every processor of the last decades (Fog, "Instruction
-//! tables", 2024), whatever else the core executes in parallel, so the chain takes as many cycles as it has additions.
+//! tables", 2024), whatever else the core executes in parallel. So the chain takes as many cycles as it has additions.
 //! Independent additions keep all execution units busy, so they take longer while another hardware thread of the core
 //! executes anything. The loops begin on a cache line: across two lines, the independent additions take 14 % longer on
 //! Zen 4, in one build of Scruple and not in the next.

@@ -271,9 +271,9 @@ pub fn judge_outside_malloc(
 /// free unused memory only after a while.
 const RESIDENT_OF_LIVE: f64 = 3.0;
 
-/// Returns the resident bytes per unit of work, if the largest resident size grows by more than a growing live heap of a
-/// language runtime explains, or if it is not known whether the live heap grows. Memory that only belongs to an object of
-/// the heap, such as mapped memory, is not in the heap.
+/// Returns the resident bytes per unit of work in two cases: the largest resident size grows by more than a growing
+/// live heap of a language runtime explains, or it is not known whether the live heap grows. Memory that only belongs
+/// to an object of the heap, such as mapped memory, is not in the heap.
 pub fn resident_growth_beyond(heap: &Retained, resident: &[(f64, f64)], smallest: f64) -> Option<f64> {
     let (per_unit, interval) = steady_growth(resident, smallest)?;
     match heap {

@@ -156,8 +156,8 @@ impl Explanation {
     }
 }
 
-/// Two parts are reported as a replacement if their sum is at most this share of the smaller one, or if they are the only
-/// new call and the only removed one of a call site and there are as many of both.
+/// Two parts are reported as a replacement if their sum is at most this share of the smaller one. They are also
+/// reported so if they are the only new call and the only removed one of a call site, and there are as many of both.
 const REPLACED: f64 = 0.5;
 
 impl FunctionDifference {

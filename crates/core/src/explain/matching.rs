@@ -63,9 +63,9 @@ const ALIKE: f64 = 0.6;
 const ALIKE_CODE: f64 = 0.5;
 
 impl Matched {
-    /// Matches functions by file and names, where a file may be in another folder or have another name, then by the name
-    /// without template arguments, then, if they are in one file or have one name, by the similarity of code, callers,
-    /// calls and name.
+    /// Matches functions in three steps: by file and names, where a file may be in another folder or have another name;
+    /// by the name without template arguments; and, if they are in one file or have one name, by the similarity of
+    /// code, callers, calls and name.
     pub fn of(first: &Tree, second: &Tree, code: &CodeComparison<'_>) -> Matched {
         let mut matched = Matched::by_name(first, second);
         let mut pairs = matched.by_group(code);

@@ -1,7 +1,7 @@
 //! Counts the allocations of a program exactly, at nearly its normal speed.
 //!
 //! A small library is loaded before the program's own (`LD_PRELOAD`) and intercepts `malloc` and its relatives. Each
-//! thread adds to its own slot in a file that all processes of the tree map, so that nothing is lost when a process is
+//! thread adds to its own slot in a file that all processes of the tree map. So nothing is lost when a process is
 //! killed, calls `_exit` or replaces itself, and the file can be read at any time.
 //!
 //! ```no_run

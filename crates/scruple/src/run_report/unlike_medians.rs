@@ -10,8 +10,8 @@ use scruple_stats::paired::{Effect, UNPAIRED};
 /// Where one side of an interval is this many times as long as the other, the readings are not spread alike.
 const UNEVEN: f64 = 5.0;
 
-/// Writes a line for each shown comparison within blocks whose interval does not contain the ratio of the medians in the
-/// table, by more than the margin, and for each other comparison whose readings have several levels.
+/// Writes a line for each shown comparison within blocks whose interval misses the ratio of the medians in the table by
+/// more than the margin. It also writes one for each other comparison whose readings have several levels.
 pub(crate) fn lines(report: &Report<'_>) -> Vec<String> {
     // The figures of cases in Scruple's own runs are not medians of the readings, and only some of them contain the
     // tare.

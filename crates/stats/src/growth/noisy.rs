@@ -13,7 +13,7 @@ use crate::sorting;
 /// from size to size.
 const LAYOUT: f64 = 0.02;
 
-/// A curve that does not agree with the readings, for instance because caches are full from some size on, is named only if
+/// A curve may not agree with the readings, for instance because caches are full from some size on. It is named only if
 /// it misses no interval by more than this share, and if every other curve is this many times as far from the medians
 /// (root mean square).
 const CLOSE: f64 = 0.1;

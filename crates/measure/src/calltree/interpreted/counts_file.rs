@@ -1,5 +1,5 @@
 //! What a process of an interpreter counted, by calling context: a file with a line for each function, each context and
-//! each edge, which leads from a context to the one below it that a call enters, or to the one above it to which a
+//! each edge. An edge leads from a context to the one below it that a call enters, or to the one above it to which a
 //! recursive call leads back.
 //!
 //! A function has a digest of its code: 0 if the code is not known, 1 for what belongs to the interpreter, which does

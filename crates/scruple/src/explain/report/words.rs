@@ -285,9 +285,9 @@ pub fn first(row: &FunctionDifference) -> Option<String> {
     })
 }
 
-/// How often each call of a function calls another, in A and in B, if the numbers of all calls do not differ in the
-/// direction of the part, because the function itself is not called as often in both. Less than a hundredth explains
-/// nothing.
+/// How often each call of a function calls another, in A and in B. It is shown if the numbers of all calls do not
+/// differ in the direction of the part, because the function itself is not called as often in both. Less than a
+/// hundredth explains nothing.
 fn for_each_call(part: &DifferencePart) -> Option<(String, String)> {
     let [all, of_site] = [part.calls, part.calls_of_site].map(|(a, b)| [a as f64, b as f64]);
     let each = [all[0] / of_site[0], all[1] / of_site[1]];
