@@ -1,7 +1,8 @@
 //! Finds the origin of regressions: the functions, and the lines that the change touched.
 
 use super::weighed_run::WeighedRun;
-use crate::explain::counted_launches::{COSTS, Effort};
+use crate::explain::counted_launches::COSTS;
+use crate::explain::effort::Effort;
 use crate::explain::findings::Findings;
 use crate::explain::hunks::Hunk;
 use crate::explain::verb::{self, at_revisions};

@@ -1,10 +1,10 @@
 //! Explains the changes of a history by comparing the version that brought each change with the version before it.
 
-use super::counted_launches;
-use super::counted_launches::GatheredLaunches;
+use super::effort::Effort;
 use super::findings::Findings;
+use super::gathered_launches::GatheredLaunches;
 use super::hunks::Hunk;
-use super::report::{terminal, words};
+use super::report::{row_words, terminal, words};
 use super::verb::{AtRevisions, at_revisions};
 use crate::fault::Fault;
 use crate::history::report::{ExplainedChange, ExplainedRow};
@@ -85,11 +85,11 @@ fn rows(found: &Findings) -> Vec<ExplainedRow> {
     let found = found.origin();
     let explanation = found.main();
     let row = |row: &FunctionDifference| ExplainedRow {
-        difference: words::signed(row.delta),
+        difference: row_words::signed(row.delta),
         share: explanation.share_of(row).map_or(String::new(), share),
-        code: words::code(row).to_owned(),
-        function: words::function(row),
-        what: words::first(row).unwrap_or_default(),
+        code: row_words::code(row).to_owned(),
+        function: row_words::function(row),
+        what: row_words::first(row).unwrap_or_default(),
         hunk: found.hunk_of(explanation, row).map(Hunk::places),
     };
     found.shown_rows(explanation).take(ROWS).map(row).collect()
@@ -142,7 +142,7 @@ pub fn explained(history: &History, of: &RebuildContext<'_>) -> Result<String, F
             subject: template,
             limit: of.limit,
         };
-        let effort = counted_launches::Effort {
+        let effort = Effort {
             count: Count::Instructions,
             runs: 5,
             once: false,

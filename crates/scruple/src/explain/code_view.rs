@@ -1,6 +1,7 @@
 //! A detailed view of the first row: the source lines and machine instructions that cost more.
 
-use super::core_view::{self, CoreLine};
+use super::common_subsequence;
+use super::core_view::{self, AROUND, CoreLine};
 use scruple_code::{Binaries, ExecutedInstruction, Side, Symbols};
 use scruple_core::explain::FunctionDifference;
 use scruple_stats::sorting::{self, SortedMap};
@@ -54,13 +55,6 @@ pub struct InstructionDifference {
 
 /// A function that returns the text of a source file of one side, by its path.
 pub type Sources<'a> = dyn Fn(usize, &str) -> Option<String> + 'a;
-
-/// The largest length of sequences that are compared line by line. Time and memory grow with the product of the
-/// lengths.
-const LONGEST: usize = 3000;
-
-/// The number of instructions or lines that are shown around one that differs.
-pub(super) const AROUND: usize = 2;
 
 /// Reads a source file from the disk.
 pub fn on_disk(_side: usize, path: &str) -> Option<String> {
@@ -143,7 +137,7 @@ fn aligned(
         // If one of the texts cannot be read, lines are matched by their numbers.
         let partner: HashMap<u32, u32> = match texts.iter().all(Option::is_some) {
             true => {
-                let pairs = common(&rows[0], &rows[1]);
+                let pairs = common_subsequence::pairs(&rows[0], &rows[1]);
                 pairs.into_iter().map(|(a, b)| (b as u32 + 1, a as u32 + 1)).collect()
             }
             false => second.keys().map(|(_, line)| (*line, *line)).collect(),
@@ -194,7 +188,7 @@ fn dearest(side: &Side, functions: &[usize]) -> Option<usize> {
 /// instructions that were executed more often.
 fn differing(first: &[ExecutedInstruction], second: &[ExecutedInstruction]) -> Vec<InstructionDifference> {
     let codes = |listed: &[ExecutedInstruction]| listed.iter().map(|one| one.code).collect::<Vec<u32>>();
-    let pairs = common(&codes(first), &codes(second));
+    let pairs = common_subsequence::pairs(&codes(first), &codes(second));
     let mut all = Vec::new();
     let (mut a, mut b) = (0, 0);
     let one = |mark: char, listed: &ExecutedInstruction, executed: (u64, u64)| InstructionDifference {
@@ -220,52 +214,9 @@ fn differing(first: &[ExecutedInstruction], second: &[ExecutedInstruction]) -> V
     (0..all.len()).filter(near).map(|at| all[at].clone()).collect()
 }
 
-/// Returns a longest common subsequence as pairs of indices (Wagner and Fischer, "The string-to-string correction
-/// problem", 1974). For sequences that are too long, returns only the common beginning and end.
-pub(super) fn common<T: PartialEq>(first: &[T], second: &[T]) -> Vec<(usize, usize)> {
-    let begin = first.iter().zip(second).take_while(|(a, b)| a == b).count();
-    let (one, other) = (&first[begin..], &second[begin..]);
-    let end = one.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count();
-    let (one, other) = (&one[..one.len() - end], &other[..other.len() - end]);
-    let mut pairs: Vec<(usize, usize)> = (0..begin).map(|at| (at, at)).collect();
-    if one.len() <= LONGEST && other.len() <= LONGEST {
-        let width = other.len() + 1;
-        let mut lengths = vec![0_u16; (one.len() + 1) * width];
-        for a in (0..one.len()).rev() {
-            for b in (0..other.len()).rev() {
-                lengths[a * width + b] = match one[a] == other[b] {
-                    true => lengths[(a + 1) * width + b + 1] + 1,
-                    false => lengths[(a + 1) * width + b].max(lengths[a * width + b + 1]),
-                };
-            }
-        }
-        let (mut a, mut b) = (0, 0);
-        while a < one.len() && b < other.len() {
-            if one[a] == other[b] {
-                pairs.push((begin + a, begin + b));
-                (a, b) = (a + 1, b + 1);
-            } else if lengths[(a + 1) * width + b] >= lengths[a * width + b + 1] {
-                a += 1;
-            } else {
-                b += 1;
-            }
-        }
-    }
-    let tail = (0..end).map(|at| (begin + one.len() + at, begin + other.len() + at));
-    pairs.extend(tail);
-    pairs
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn common_lines_stand_beside_each_other() {
-        let pairs = common(b"abcxdef", b"abyycdeg");
-        assert_eq!(pairs, [(0, 0), (1, 1), (2, 4), (4, 5), (5, 6)]);
-        assert_eq!(common::<u8>(b"", b"a"), []);
-    }
 
     #[test]
     fn instructions_that_only_one_has_are_marked_and_the_rest_is_left_out() {

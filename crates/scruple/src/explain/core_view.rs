@@ -1,10 +1,13 @@
 //! Compares the optimised Core of a Haskell function in both programs, if GHC wrote it to files.
 
-use super::code_view::{AROUND, common};
+use super::common_subsequence;
 use scruple_code::{Side, core_of};
 use scruple_core::explain::{FunctionDifference, PROGRAM};
 use serde::Serialize;
 use std::path::Path;
+
+/// The number of instructions or lines that are shown around one that differs.
+pub(super) const AROUND: usize = 2;
 
 /// A line of Core.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -107,7 +110,7 @@ fn differing(first: &[String], second: &[String]) -> Vec<CoreLine> {
         };
         lines.iter().map(line).collect()
     };
-    let pairs = common(&bare(first), &bare(second));
+    let pairs = common_subsequence::pairs(&bare(first), &bare(second));
     let mut all = Vec::new();
     let (mut a, mut b) = (0, 0);
     let line = |mark: char, text: &String| CoreLine { mark, text: text.clone() };

@@ -1,17 +1,17 @@
 //! Runs both sides under the call tree, and a few times without it.
 
-use super::interpreted;
-use super::interpreters;
+use super::effort::Effort;
+use super::gathered_launches::GatheredLaunches;
 use super::program_pair::{BothPrograms, TrialRun, profiles, trial_run};
 use super::repeated_launches::RepeatedLaunches;
 use super::times::Time;
 use super::variation::repeats;
+use super::{interpreted, interpreters};
 use crate::fault::Fault;
 use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::single_launch::ProgramFile;
 use crate::inspect::sites::remark_of_runtime;
 use crate::interruption;
-use crate::profile::read::Kind;
 use crate::progress::Progress;
 use scruple_code::{Side, SourceText, name_stripped};
 use scruple_core::explain::Count;
@@ -21,44 +21,6 @@ use scruple_measure::command::{Commands, Job};
 use scruple_measure::launcher::Launcher;
 use std::path::Path;
 use std::time::Duration;
-
-/// The measurements of both programs.
-pub struct GatheredLaunches {
-    /// The call trees of each launch, for the first and for the second program.
-    pub sides: [Vec<Side>; 2],
-    /// If each side ran once more to count only its total: by how much a total differed from that of the first launch.
-    pub variation_of_totals: Option<u64>,
-    /// The processor times of launches in shared blocks, in nanoseconds; empty if they were not requested.
-    pub times: [Vec<f64>; 2],
-    /// Sentences that the user should read.
-    pub remarks: Vec<String>,
-    /// The tool that counted, unless the counts were read from a file.
-    pub counted_by: Option<String>,
-    /// The meaning of the counts.
-    pub kind: Kind,
-    /// What is explained first.
-    pub count: Count,
-    /// The same programs by functions of their own language, where the interpreter could count these.
-    pub script: Option<Box<GatheredLaunches>>,
-}
-
-/// How much to run.
-pub struct Effort {
-    /// What is explained first. Live blocks take a launch of their own.
-    pub count: Count,
-    /// The number of launches of each side if counts do not repeat.
-    pub runs: u32,
-    /// Whether an exit code other than 0 is an error.
-    pub strict: bool,
-    /// Whether each side is counted only once if a second launch, which counts only the total, gives the same total.
-    pub once: bool,
-    /// Whether time is measured.
-    pub time: bool,
-    /// Whether source lines and machine code are shown.
-    pub lines: bool,
-    /// Whether the two programs never run at the same time.
-    pub apart: bool,
-}
 
 /// The number of launches of each side whose time is measured: enough for an interval. If the times may contradict the
 /// instructions, there are as many again.

@@ -3,12 +3,11 @@
 use super::causes::OtherCauses;
 use super::closures::{self, ClosureDifference};
 use super::code_view::{CodeView, Sources};
-use super::counted_launches::GatheredLaunches;
+use super::gathered_launches::GatheredLaunches;
 use super::hunks::Hunk;
 use super::interpreters;
 use super::outside_causes::OutsideCause;
 use super::pairing::{FoldedBy, FoldedFunction, Pairings};
-use super::report::ROWS;
 use super::times::Time;
 use super::variation::repeats;
 use crate::inspect::calls;
@@ -17,6 +16,9 @@ use scruple_code::{Binaries, Side, SourceText};
 use scruple_core::explain::{Count, DifferencePart, Explanation, FunctionDifference, PartKind};
 use scruple_core::harmless_text::plain;
 use scruple_stats::sorting;
+
+/// The number of functions that are listed. JSON contains all of them.
+pub const ROWS: usize = 10;
 
 /// The conclusions about two programs.
 pub struct Findings {

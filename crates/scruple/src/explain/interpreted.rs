@@ -1,6 +1,6 @@
 //! Counts what programs execute by functions of their own, where the interpreter of both sides can count that.
 
-use super::counted_launches::GatheredLaunches;
+use super::gathered_launches::GatheredLaunches;
 use super::variation;
 use crate::fault::Fault;
 use crate::inspect::single_launch::{ended, failure};

@@ -1,7 +1,7 @@
 //! Explains the difference between profiles that were written earlier.
 
-use super::counted_launches::GatheredLaunches;
 use super::findings::Findings;
+use super::gathered_launches::GatheredLaunches;
 use crate::fault::Fault;
 use crate::profile::read::{self, ImportedProfile, Kind};
 use scruple_code::{as_built, name_stripped};

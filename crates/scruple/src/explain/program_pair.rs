@@ -1,6 +1,6 @@
 //! Both programs and their launchers: they run side by side, or one after the other.
 
-use super::counted_launches::Effort;
+use super::effort::Effort;
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::tree_of;
 use crate::inspect::single_launch::{ended, failure};

@@ -1,9 +1,8 @@
 //! The launches of both programs under the call tree, as many as their counts need.
 
-use super::counted_launches::Effort;
-use super::interpreters;
+use super::effort::Effort;
 use super::program_pair::{BothPrograms, CalltreeRun, TotalRun};
-use super::variation;
+use super::{interpreters, variation};
 use crate::fault::Fault;
 use crate::inspect::calls::remark_of_orphans;
 use crate::progress::Progress;

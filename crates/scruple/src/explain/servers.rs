@@ -1,9 +1,8 @@
 //! Counts what servers execute to answer requests.
 
-use super::counted_launches::GatheredLaunches;
-use super::interpreted;
-use super::interpreters;
-use super::sides::Means;
+use super::gathered_launches::GatheredLaunches;
+use super::means::Means;
+use super::{interpreted, interpreters};
 use crate::fault::Fault;
 use crate::interruption;
 use scruple_code::Side;

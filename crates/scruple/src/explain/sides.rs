@@ -1,9 +1,10 @@
 //! The two sides A and B of a comparison, and how their call trees are obtained.
 
 use super::args::ExplainArgs;
-use super::counted_launches::{self, Effort, GatheredLaunches};
 use super::findings::Findings;
-use super::servers;
+use super::gathered_launches::GatheredLaunches;
+use super::means::Means;
+use super::{counted_launches, servers};
 use crate::fault::{Code, Fault};
 use crate::inspect::calls::{kind_of, remark_of};
 use crate::inspect::single_launch;
@@ -17,7 +18,6 @@ use scruple_measure::calltree::{ChosenTool, CountDetail, CountedCase};
 use scruple_measure::command::Job;
 use scruple_measure::launcher::Launcher;
 use scruple_measure::load::cost::server_process::ServerCommand;
-use std::path::Path;
 
 /// One of the two sides that are compared.
 pub enum SideSource {
@@ -44,18 +44,6 @@ pub enum SideSource {
         /// The call tree of each launch.
         runs: Vec<Side>,
     },
-}
-
-/// What is needed to count the sides.
-pub struct Means<'a> {
-    /// The counter of call trees; `None` if nothing has to be counted.
-    pub counter: Option<&'a ChosenTool>,
-    /// The folder for temporary files.
-    pub work: &'a Path,
-    /// How much to run.
-    pub effort: Effort,
-    /// The number of requests that a server answers in each run.
-    pub requests: u64,
 }
 
 /// The number of instructions that the iterations of a case should execute, and the largest number of iterations. The

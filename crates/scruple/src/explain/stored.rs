@@ -1,7 +1,8 @@
 //! Explains stored runs. Their commands are counted now, unless their call trees are stored.
 
 use super::args::ExplainArgs;
-use super::sides::{self, Means, SideSource};
+use super::means::Means;
+use super::sides::{self, SideSource};
 use crate::fault::Fault;
 use crate::inspect::single_launch;
 use crate::profile::read;

@@ -1,8 +1,8 @@
 //! Runs a command line on this node.
 
-use super::do_unit::{result, take, this_machine};
 use super::folder::UnitFolder;
 use super::send_command_line::configuration;
+use super::this_node::{result, take, this_machine};
 use super::unit_data::{CommandLine, UnitOutcome, UnitResult};
 use crate::bench;
 use crate::cli::{Cli, Verb};

@@ -2,7 +2,7 @@
 
 use super::args::UnitArgs;
 use super::folder::{UnitFolder, appears};
-use super::same_version::VERSION;
+use super::this_node::{result, take};
 use super::unit_data::{
     UnitFailure, UnitFile, UnitOutcome, UnitResult, UnitWork, Versions, VersionsToWeigh, WorkUnit, text,
 };
@@ -19,19 +19,18 @@ use crate::paths::WorkFolder;
 use crate::progress::Progress;
 use crate::render::output;
 use crate::store::{Store, StoredHistory};
+use crate::versions::VersionSelection;
 use crate::versions::build::{BuildFailure, BuildOutcome, VersionBuilder};
 use crate::versions::build_process::BuildLauncher;
-use crate::versions::cache::{Cache, end_of_log};
-use crate::versions::{self, VersionSelection};
+use crate::versions::cache::end_of_log;
 use scruple_core::history::VersionState;
-use scruple_core::provenance::Provenance;
-use scruple_core::run::{Run, Terms};
+use scruple_core::run::Run;
 use scruple_measure::host::host_name;
 use scruple_stats::sorting::SortedMap;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The largest part of a log that a result contains, in bytes.
@@ -144,36 +143,6 @@ fn publish(
     }
 }
 
-/// Returns the result of a unit that this node has done.
-pub fn result(node: &str, found: UnitOutcome) -> UnitResult {
-    UnitResult { scruple: VERSION.to_owned(), node: node.to_owned(), machine: this_machine(), found }
-}
-
-/// Returns the provenance of this node.
-pub fn this_machine() -> Provenance {
-    new_run::empty_run(None, None, Terms::default(), &[]).provenance
-}
-
-/// Locks this machine's folder of builds. Waits while another unit holds the lock, for example one whose node was
-/// considered lost. Returns `None` if `there` reports in the meantime that the result exists.
-pub fn take(
-    place: &str,
-    launchers: &[i32],
-    flag: &Arc<AtomicBool>,
-    there: impl Fn() -> Result<bool, Fault>,
-) -> Result<Option<Cache>, Fault> {
-    let folder = versions::folder_of(place)?;
-    loop {
-        match Cache::take(folder.clone(), launchers) {
-            Ok(cache) => return Ok((!there()?).then_some(cache)),
-            Err(fault) if !Cache::is_held(&folder) && !there()? => return Err(fault),
-            Err(_) if there()? => return Ok(None),
-            Err(_) if flag.load(Ordering::Relaxed) => return Err(Fault::interrupted()),
-            Err(_) => std::thread::sleep(Duration::from_millis(200)),
-        }
-    }
-}
-
 fn build(mut builder: VersionBuilder, shared: &Path, commit: &str, tree: &str) -> Result<UnitOutcome, Fault> {
     match builder.build(commit, tree)? {
         BuildOutcome::Ready(artefacts) => {
@@ -266,6 +235,7 @@ fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::farm::same_version::VERSION;
 
     #[test]
     fn a_unit_of_another_version_is_not_done_and_the_machine_that_sent_it_learns_why() {

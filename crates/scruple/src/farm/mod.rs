@@ -17,6 +17,7 @@ pub mod same_version;
 pub mod send_command_line;
 #[cfg(test)]
 mod simulation;
+pub mod this_node;
 pub mod two_versions;
 pub mod unit_data;
 

@@ -1,9 +1,6 @@
 //! The page of a run with many arms: counts of verdicts, a row for each arm, and a panel for those that changed.
 
-use super::lead;
-use super::matrix;
-use super::panel;
-use super::what;
+use super::{lead, matrix, panel, what};
 use crate::render::page::chart::slug;
 use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, RowChart, Section, SectionPart, Shade, Span,

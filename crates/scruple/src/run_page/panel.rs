@@ -1,9 +1,8 @@
 //! The panel of one metric of a few arms: the differences, every reading, the distributions, the order of measuring,
 //! and the differences by block.
 
-use super::COLOURS;
 use super::matrix::verdict_in_words;
-use super::what;
+use super::{COLOURS, what};
 use crate::render::chart::thin;
 use crate::render::metric_words::{effect_text, verdict_words};
 use crate::render::page::chart::slug;

@@ -3,8 +3,7 @@
 
 use crate::fault::Fault;
 use crate::git::MISLEADING;
-use scruple_measure::launcher::{Ending, Launch, LaunchOptions};
-use scruple_measure::launcher::{LaunchError, Launcher};
+use scruple_measure::launcher::{Ending, Launch, LaunchError, LaunchOptions, Launcher};
 use scruple_measure::own_environment::inherited;
 use scruple_measure::program::Program;
 use std::ffi::OsString;

@@ -1,11 +1,9 @@
 //! Paths of files below the top of a version's tree.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
+use std::{fmt, fs, io};
 
 /// A path that names something below the top of a tree, or the top itself. Scruple removes, replaces and copies what
 /// such paths name, so none may lead out of the tree: not an absolute one, and none with `..`.

@@ -1,6 +1,6 @@
 //! Writes the clauses of the sentence about the origin of a difference.
 
-use super::words::{CAUSE, PART, count, first, function, signed};
+use super::row_words::{CAUSE, PART, count, first, function, signed};
 use crate::explain::causes::with_file;
 use crate::explain::findings::Findings;
 use scruple_core::explain::{ComparedProgram, Count, Explanation, FunctionDifference};

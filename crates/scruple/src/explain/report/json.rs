@@ -1,6 +1,6 @@
 //! Writes the explanation as JSON.
 
-use super::{remarks, words};
+use super::{remarks, row_words, words};
 use crate::explain::closures::ClosureDifference;
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::Findings;
@@ -134,7 +134,7 @@ fn count<'a>(found: &'a Findings, explanation: &'a Explanation) -> CountedDiffer
             .iter()
             .map(|function| DifferenceRow {
                 function,
-                code: words::code(function),
+                code: row_words::code(function),
                 within_spread: function.is_within_spread(),
                 shown: shown.contains(&std::ptr::from_ref(function)),
                 hunk: found.hunk_of(explanation, function).map(Hunk::place),

@@ -1,6 +1,6 @@
 //! Writes the explanation as Markdown, for a message.
 
-use super::{remarks, words};
+use super::{remarks, row_words, words};
 use crate::explain::findings::Findings;
 use crate::render::markup::escaped;
 use scruple_core::unit::share;
@@ -24,7 +24,7 @@ pub fn text(found: &Findings, rows: usize) -> String {
         if index == 0 {
             out.push_str("\n| bytes | number | type of closures |\n|---:|---:|---|\n");
         }
-        let [bytes, number] = words::closures(one);
+        let [bytes, number] = row_words::closures(one);
         let _ = writeln!(out, "| {bytes} | {number} | {} |", escaped(&one.name));
     }
     for remark in remarks::remarks(found) {
@@ -50,8 +50,14 @@ fn table(found: &Findings, rows: usize, out: &mut String) {
     }
     for row in found.shown_rows(explanation).take(rows) {
         let part = explanation.share_of(row).map_or(String::new(), share);
-        let what = words::first(row).unwrap_or_default();
-        let cells = [words::signed(row.delta), part, words::code(row).to_owned(), words::function(row), what];
+        let what = row_words::first(row).unwrap_or_default();
+        let cells = [
+            row_words::signed(row.delta),
+            part,
+            row_words::code(row).to_owned(),
+            row_words::function(row),
+            what,
+        ];
         let _ = writeln!(out, "| {} |", cells.map(|cell| escaped(&cell)).join(" | "));
     }
 }

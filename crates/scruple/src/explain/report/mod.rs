@@ -5,17 +5,15 @@ pub mod json;
 pub mod markdown;
 pub mod page;
 mod remarks;
+pub mod row_words;
 mod short_names;
 pub mod terminal;
 pub mod words;
 
-use super::counted_launches::GatheredLaunches;
-use super::findings::Findings;
+use super::findings::{Findings, ROWS};
+use super::gathered_launches::GatheredLaunches;
 use crate::profile::{CallProfile, TreeWriter};
 use crate::render::export::Formats;
-
-/// The number of functions that are listed. JSON contains all of them.
-pub const ROWS: usize = 10;
 
 /// The formats of an explanation, by the endings of their file names.
 pub const FORMATS: Formats<fn(&Findings, &GatheredLaunches) -> String, 4> = [

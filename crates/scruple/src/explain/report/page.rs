@@ -1,17 +1,17 @@
 //! Writes the explanation as a page: what differs, the functions that it comes from, and a flame graph of increases
 //! and decreases.
 
-use super::{remarks, terminal, words};
+use super::{remarks, row_words, terminal, words};
 use crate::explain::closures::ClosureDifference;
-use crate::explain::counted_launches::GatheredLaunches;
 use crate::explain::findings::{Findings, shown_parts};
+use crate::explain::gathered_launches::GatheredLaunches;
 use crate::new_run::command_line;
-use crate::render::flame_graph::FlameBox;
+use crate::render::chart;
+use crate::render::flame_graph::{self, FlameBox};
 use crate::render::page::{
     Cell, Chart, ColumnHeading, Drawn, Flame, Fold, Page, Section, SectionPart, Span, Stacked, Table, Tone,
     harmless_name, harmless_sentence, html,
 };
-use crate::render::{chart, flame_graph};
 use crate::run_page::{self, capital};
 use crate::secrets::without_secrets;
 use scruple_core::explain::{
@@ -129,10 +129,10 @@ fn functions(
         .map(|row| {
             let part = if delta.round() == 0.0 { String::new() } else { share(row.delta / delta) };
             vec![
-                Cell::text(harmless_name(&words::function(row))),
-                Cell::toned(words::signed(row.delta), tone(row.delta)),
+                Cell::text(harmless_name(&row_words::function(row))),
+                Cell::toned(row_words::signed(row.delta), tone(row.delta)),
                 Cell::text(part),
-                Cell::text(words::code(row)),
+                Cell::text(row_words::code(row)),
                 Cell::sentence(causes(found, explanation, row)),
             ]
         })
@@ -140,7 +140,7 @@ fn functions(
     let rest = delta.round() - shown.iter().map(|row| row.delta.round()).sum::<f64>();
     if !rows.is_empty() {
         let sum = |called: &str, value: f64| {
-            let mut cells = vec![Cell::text(called), Cell::text(words::signed(value))];
+            let mut cells = vec![Cell::text(called), Cell::text(row_words::signed(value))];
             cells.resize(5, Cell::default());
             cells
         };
@@ -159,7 +159,7 @@ fn functions(
 /// Makes the section of the types of closures that differ.
 fn closures(found: &Findings, most: usize) -> Option<Section> {
     let row = |one: &ClosureDifference| {
-        let [bytes, number] = words::closures(one);
+        let [bytes, number] = row_words::closures(one);
         vec![
             Cell::text(harmless_name(&one.name)),
             Cell::toned(bytes, tone(one.bytes.1 - one.bytes.0)),
@@ -180,7 +180,9 @@ fn closures(found: &Findings, most: usize) -> Option<Section> {
 
 /// Writes what differs within a function, and which change of the source touches it.
 fn causes(found: &Findings, explanation: &Explanation, row: &FunctionDifference) -> String {
-    let text = |part: &DifferencePart| format!("{}: {}", words::signed(part.delta), words::clause(row, part));
+    let text = |part: &DifferencePart| {
+        format!("{}: {}", row_words::signed(part.delta), row_words::clause(row, part))
+    };
     let mut texts: Vec<String> = shown_parts(row).iter().map(text).collect();
     let hunk = found.hunk_of(explanation, row);
     texts.extend(hunk.map(|hunk| format!("changed at {}", hunk.places_in_context())));
@@ -211,7 +213,7 @@ fn again() -> Option<Section> {
 
 fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
     let called = |one: &ContextDifference| match one.name.as_str() {
-        "" if one.parent.is_none() => words::ALL_PROCESSES.to_owned(),
+        "" if one.parent.is_none() => row_words::ALL_PROCESSES.to_owned(),
         "" => "code without a name".to_owned(),
         called => harmless_name(called),
     };
@@ -234,7 +236,7 @@ fn flame(found: &Findings, contexts: &[ContextDifference]) -> Option<Chart> {
                 from: placed.from,
                 wide: placed.wide,
                 level: placed.level,
-                name: format!("{} ({})", called(one), words::signed(one.net)),
+                name: format!("{} ({})", called(one), row_words::signed(one.net)),
                 about: format!("{} of all differences", share(placed.wide)),
                 tone: tone(one.net),
             }

@@ -1,6 +1,6 @@
 //! Writes the explanation as text for a terminal.
 
-use super::{remarks, words};
+use super::{remarks, row_words, words};
 use crate::explain::code_view::CodeView;
 use crate::explain::findings::{Findings, least_shown, shown_parts};
 use crate::render::align::{fit, remark, right, wrap};
@@ -88,7 +88,7 @@ fn lines(code: &CodeView, width: usize, out: &mut String) {
             (Some(a), Some(b)) if a == b => format!("{}:{a}", line.file),
             (a, b) => format!("{}:{} → {}", line.file, number(a), number(b)),
         };
-        let (a, b) = (words::count(line.executed.0 as f64), words::count(line.executed.1 as f64));
+        let (a, b) = (row_words::count(line.executed.0 as f64), row_words::count(line.executed.1 as f64));
         let row = format!("{a:>15}  {b:>15}  {}  {}", plain(&place), plain(&line.text));
         let _ = writeln!(out, "{}", fit(&row, width).trim_end());
     }
@@ -104,7 +104,7 @@ fn instructions(code: &CodeView, width: usize, out: &mut String) {
     for one in code.instructions.iter().take(INSTRUCTIONS) {
         let count = |value: u64, gone: char| match one.mark == gone {
             true => String::new(),
-            false => words::count(value as f64),
+            false => row_words::count(value as f64),
         };
         let (a, b) = (count(one.executed.0, '+'), count(one.executed.1, '-'));
         let row = format!("{a:>15}  {b:>15}  {} +{:<#6x} {}", one.mark, one.place, plain(&one.text));
@@ -132,7 +132,7 @@ fn closures(found: &Findings, rows: usize, width: usize, out: &mut String) {
     let _ =
         writeln!(out, "\n{DIM}{:>15}  {:>15}  type of closures in Haskell’s heap{DIM:#}", "bytes", "number");
     for one in found.closures.iter().take(rows) {
-        let [bytes, number] = words::closures(one);
+        let [bytes, number] = row_words::closures(one);
         let _ = writeln!(
             out,
             "{}",
@@ -162,16 +162,16 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
         let part = explanation.share_of(row).map_or(String::new(), share);
         format!(
             "{:>15}  {}  {:<7}  {}",
-            words::signed(row.delta),
+            row_words::signed(row.delta),
             right(&part, 7),
-            words::code(row),
-            words::function(row)
+            row_words::code(row),
+            row_words::function(row)
         )
     };
     for row in &shown {
         let _ = writeln!(out, "{}", fit(&line(row), width).trim_end());
         for part in shown_parts(row) {
-            let clause = format!("{}: {}", words::signed(part.delta), words::clause(row, &part));
+            let clause = format!("{}: {}", row_words::signed(part.delta), row_words::clause(row, &part));
             for line in wrap(&clause, width.saturating_sub(INDENT)).lines() {
                 let _ = writeln!(out, "{DIM}{:INDENT$}{}{DIM:#}", "", fit(line, width).trim_end());
             }
@@ -184,7 +184,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
         }
     }
     for row in &grey {
-        let _ = writeln!(out, "{DIM}{} (varies by up to {}){DIM:#}", line(row), words::count(row.spread));
+        let _ = writeln!(out, "{DIM}{} (varies by up to {}){DIM:#}", line(row), row_words::count(row.spread));
     }
     let sum: f64 = shown.iter().chain(&grey).map(|row| row.delta.round()).sum();
     let others = explanation
@@ -196,7 +196,7 @@ fn table(found: &Findings, explanation: &Explanation, rows: usize, width: usize,
     let rest = delta.round() - sum;
     if others > 0 || rest != 0.0 {
         let name = counted(others, "other function");
-        let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  {name}{DIM:#}", words::signed(rest), "", "");
+        let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  {name}{DIM:#}", row_words::signed(rest), "", "");
     }
-    let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  together{DIM:#}", words::signed(delta), "", "");
+    let _ = writeln!(out, "{DIM}{:>15}  {:>7}  {:<7}  together{DIM:#}", row_words::signed(delta), "", "");
 }

@@ -1,10 +1,10 @@
 //! Reports Haskell profiles: the live heap, and the cost centres with most time and memory.
 
 use crate::render::align::{fit, on_points, right, wrap};
+use crate::render::block_characters;
 use crate::render::colours::{BOLD, DIM};
-use crate::render::flame_graph::FlameBox;
-use crate::render::stacked_areas::Band;
-use crate::render::{block_characters, flame_graph, stacked_areas};
+use crate::render::flame_graph::{self, FlameBox};
+use crate::render::stacked_areas::{self, Band};
 use scruple_core::unit::{Unit, grouped, quantity, share};
 use scruple_measure::runtimes::ghc::cost_centres::CostCentreProfile;
 use scruple_measure::runtimes::ghc::heap_profile::HeapProfile;

@@ -2,8 +2,7 @@
 
 use super::sheet::title;
 use super::{instructions, memory_map, terminal};
-use crate::load::windows::{ExcludedPart, Slice};
-use crate::load::windows::{Loads, Pool, ServerResults};
+use crate::load::windows::{ExcludedPart, Loads, Pool, ServerResults, Slice};
 use scruple_core::knee::{KneeInterval, RateOutcome};
 use scruple_core::per_request::{Bounds, PerRequest};
 use scruple_core::sample::Reading;

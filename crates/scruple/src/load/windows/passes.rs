@@ -14,8 +14,7 @@ use scruple_measure::load::cost::process_tree::ProcessTree;
 use scruple_measure::load::cost::sampled::{self, SampledTime};
 use scruple_measure::load::cost::server_process::StartedServer;
 use scruple_measure::load::cost::sheet::Sheet;
-use scruple_measure::load::cost::syscalls;
-use scruple_measure::load::cost::{server_windows, window};
+use scruple_measure::load::cost::{server_windows, syscalls, window};
 use scruple_measure::load::listener::listening_at;
 use scruple_measure::load::{
     Failure, GeneratorThreads, LoadError, LoadResult, Pace, Plan, Session, WarmUp, run,

@@ -4,8 +4,7 @@
 use super::{ImportError, Imported, clean, moment};
 use crate::render::json::SCHEMA;
 use crate::run_report::csv;
-use crate::store::export;
-use crate::store::{StoredHistory, StoredVersion};
+use crate::store::{StoredHistory, StoredVersion, export};
 use scruple_core::history::Version;
 use scruple_core::limit::Limit;
 use scruple_core::metric::{Pass, Quality};

@@ -1,7 +1,6 @@
 //! Histories, runs, benches, loads and comparisons over ssh on two hosts, which are two names of this machine.
 
-use super::compare;
-use super::load;
+use super::{compare, load};
 use crate::fake::{bench, bench_words};
 use crate::farm::command_lines::{WORDS, programs, readings};
 use crate::programs::{eventually, or_skip, skip};
