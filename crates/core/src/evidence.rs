@@ -6,10 +6,9 @@ mod readings;
 
 pub use readings::Readings;
 
-use scruple_stats::Interval;
 use scruple_stats::paired::{self, Effect, Why};
-use scruple_stats::processes;
 use scruple_stats::quantile::median;
+use scruple_stats::{Interval, processes};
 
 /// The smallest, the median and the largest of a few readings, in the unit of the metric.
 #[derive(Clone, Copy, Debug, PartialEq)]

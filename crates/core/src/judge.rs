@@ -29,11 +29,10 @@ use crate::sample::{Figure, Sample};
 use crate::subject::{Arm, Role, Subject};
 use crate::unit::Unit;
 use crate::verdict::{Comparison, Verdict};
-use scruple_stats::Interval;
 use scruple_stats::median_interval::median_interval;
 use scruple_stats::paired::Why;
-use scruple_stats::processes;
 use scruple_stats::quantile::median;
+use scruple_stats::{Interval, processes};
 use std::collections::HashMap;
 
 /// The resident size varies by up to this many bytes between identical runs, because at a page fault the kernel also

@@ -3,7 +3,7 @@
 //! `sdk/PROTOCOL.md` specifies the protocol. The reader ignores unknown keys; missing values are absent.
 
 use crate::metric::Quality;
-use crate::subject::{Parameter, Timing};
+use crate::subject::{Parameter, SKIPPED, Timing};
 use scruple_stats::sorting::SortedMap;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -324,14 +324,6 @@ pub enum LooseNumber {
     Number(f64),
     /// Any other value, which is ignored.
     Other(serde::de::IgnoredAny),
-}
-
-/// The kind of the error by which a case says that it cannot run here.
-const SKIPPED: &str = "skipped";
-
-/// Whether a case without times was skipped, by the reason that is stored for it.
-pub fn tells_skip(reason: &str) -> bool {
-    reason.strip_prefix(SKIPPED).is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// An error that a program reports.

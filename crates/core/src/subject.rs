@@ -2,7 +2,6 @@
 
 use crate::harmless_text::plain;
 use crate::memory_map::MemoryCourse;
-use crate::protocol::tells_skip;
 use crate::sample::{Figure, Sample};
 use crate::words::words;
 use scruple_stats::sorting::SortedMap;
@@ -309,11 +308,19 @@ impl Arm {
         }
     }
 
-    /// Why a case was skipped or has failed, if it was or has: the reason stands in the place of its time.
+    /// Why a case was skipped or has failed, if it was or has: the reason stands in place of its time.
     pub fn ended(&self) -> Option<String> {
         let why = self.absent("time.wall").filter(|_| matches!(self.subject, Subject::Case { .. }))?;
         Some(if tells_skip(why) { why.to_owned() } else { format!("failed: {why}") })
     }
+}
+
+/// The kind of the error by which a case says that it cannot run here.
+pub const SKIPPED: &str = "skipped";
+
+/// Whether a case without times was skipped, by the reason that is stored for it.
+pub fn tells_skip(reason: &str) -> bool {
+    reason.strip_prefix(SKIPPED).is_some_and(|rest| rest.starts_with(':'))
 }
 
 #[cfg(test)]

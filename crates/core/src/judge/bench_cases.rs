@@ -8,11 +8,10 @@ use crate::evidence::Replicate;
 use crate::run::Run;
 use crate::sample::{BLOCKS_OF_A_PROCESS, BLOCKS_OF_A_TURN, Sample};
 use crate::subject::{Arm, Parameter, Role, Subject};
-use scruple_stats::Interval;
-use scruple_stats::processes;
 use scruple_stats::quantile::{median, quantile, sorted};
 use scruple_stats::sorting::SortedMap;
 use scruple_stats::tare::{self, Net};
+use scruple_stats::{Interval, processes};
 
 /// The pairs to compare inside a run of bench programs. With two programs, each case of the second is compared with the
 /// same case of the first. With one program and a reference case, every other case is compared with that one.

@@ -24,7 +24,7 @@ use std::path::Path;
 /// Runs the command, and prints its sites.
 pub fn sites(args: &MemoryArgs) -> Result<Code, Fault> {
     let formats =
-        [export::names(&sites::FORMATS), export::names(&sites_page::FORMATS), profile::HEAP.to_vec()];
+        [export::names(&sites_json::FORMATS), export::names(&sites_page::FORMATS), profile::HEAP.to_vec()];
     let exports = export::checked(args.export.clone(), &formats.concat())?;
     let launcher = single_launch::launcher()?;
     let job = single_launch::job(&args.command, args.time_limit.as_deref())?;
@@ -176,7 +176,7 @@ fn write(args: &MemoryArgs, found: &CommandSites, exports: &[Export]) -> Result<
     let aside = exports.iter().any(|export| export.path == Path::new("-"));
     let mut unwritten = None;
     for export in exports {
-        let bytes = if let Some(text) = export::writer(&sites::FORMATS, &export.format) {
+        let bytes = if let Some(text) = export::writer(&sites_json::FORMATS, &export.format) {
             text(found).into_bytes()
         } else if export::writer(&sites_page::FORMATS, &export.format).is_some() {
             let page = sites_page::page(found, args.most);

@@ -5,8 +5,7 @@ use crate::render::junit::{TestOutcome, document, failures_and_errors};
 use maud::{Markup, html};
 use scruple_core::harmless_text::plain_lines;
 use scruple_core::judge::limits::{Checked, Kept};
-use scruple_core::protocol::tells_skip;
-use scruple_core::subject::{Arm, Role};
+use scruple_core::subject::{Arm, Role, tells_skip};
 
 /// Writes one test for each limit of an arm, and one for each arm without limits. An undecided limit is an error.
 pub fn text(report: &Report<'_>) -> String {

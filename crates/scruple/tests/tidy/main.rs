@@ -2,6 +2,7 @@
 //! documents that match the code.
 
 mod architecture;
+mod circles;
 mod options_in_messages;
 mod wording;
 

@@ -8,10 +8,9 @@
 use super::build_noise;
 use super::forest::Forest;
 use super::partition::{RunningSums, about_median, add, cheapest, cost, weighted};
-use scruple_stats::Interval;
 use scruple_stats::changepoint::StepSize;
-use scruple_stats::normal;
 use scruple_stats::quantile::median;
+use scruple_stats::{Interval, normal};
 
 /// The confidence level of intervals and of sets of candidates.
 pub(super) const LEVEL: f64 = 0.95;

@@ -6,7 +6,7 @@ use crate::load::exchange::Exchange;
 #[derive(Clone, Copy)]
 pub(super) struct DueRequest {
     pub(super) at: u64,
-    /// The index of the user who sends it, or [`NOBODY`](crate::load::exchange::NOBODY).
+    /// The index of the user who sends it, or [`NO_USER`](crate::load::exchange::NO_USER).
     pub(super) user: u32,
     /// How much of the time since then the generator itself was late.
     pub(super) late: u64,

@@ -1,11 +1,9 @@
 //! Reports where a program's memory was allocated: for a terminal, and as a flame graph.
 
-use super::sites_json;
 use crate::inspect::command_sites::CommandSites;
 use crate::inspect::site_rows::{SiteRow, called, place, rows};
 use crate::render::align::{fit, on_points, right, wrap};
 use crate::render::colours::{BOLD, DIM};
-use crate::render::export::Formats;
 use crate::render::{block_characters, flame_graph};
 use scruple_code::allocation_sites::{
     CourseUnit, HeapAmounts, HeapCourse, HeapSites, MemoryBlocks, SiteContext, SiteCounting,
@@ -17,10 +15,6 @@ use scruple_stats::Interval;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr;
-
-/// The formats of the report, besides those of a page and of call trees.
-pub const FORMATS: Formats<fn(&CommandSites) -> String, 2> =
-    [("json", sites_json::text), ("svg", flame_graph)];
 
 /// The width of the course in a terminal, in columns.
 const COURSE: usize = 60;

@@ -3,11 +3,15 @@
 use super::sites;
 use crate::inspect::command_sites::CommandSites;
 use crate::inspect::site_rows::{SiteRow, rows};
+use crate::render::export::Formats;
 use crate::render::json;
 use scruple_code::allocation_sites::{
     CourseUnit, HeapAmounts, HeapSites, MemoryBlocks, SiteCounting, SiteFrame,
 };
 use serde::Serialize;
+
+/// The formats of the report, besides those of a page and of call trees.
+pub const FORMATS: Formats<fn(&CommandSites) -> String, 2> = [("json", text), ("svg", sites::flame_graph)];
 
 #[derive(Serialize)]
 struct SitesJson<'a> {
