@@ -6,7 +6,7 @@ use super::effort::SuiteEffort;
 use super::own_time::OwnTime;
 use super::programs::{Programs, reason};
 use super::progress_screen::ProgressScreen;
-use super::rare_events::{RareEvents, has_long_batches, is_rare};
+use super::rare_events::{self, RareEvents, has_long_batches, is_rare};
 use super::readings::{declaration, length, net_readings};
 use super::record::SuiteRecord;
 use super::uncounted::UncountedCases;
@@ -311,7 +311,10 @@ impl CountingPass<'_> {
             taken.push(self.programs.block(weighed, program, pair.to_vec())?);
         }
         for (repeat, replies) in taken.iter().enumerate() {
-            let readings = net_readings(counters, replies);
+            let mut readings = net_readings(counters, replies);
+            if !weighed.case.first {
+                rare_events::add_possible_errors(&mut readings, iterations);
+            }
             self.record.keep(
                 weighed.arm,
                 Pass::Counting,

@@ -15,7 +15,7 @@ use super::readings::{declaration, net_readings};
 use super::record::SuiteRecord;
 use scruple_core::harmless_text::list_names;
 use scruple_core::judge::resolution_key;
-use scruple_core::metric::{Metric, Pass, Quality};
+use scruple_core::metric::{Metric, Pass, Quality, metric};
 use scruple_core::protocol::{BatchReply, Counter, LoopKind};
 use scruple_core::sample::{BLOCKS_OF_A_PROCESS, Reading};
 use scruple_core::unit::Unit;
@@ -152,6 +152,18 @@ fn remark_on_few(record: &mut SuiteRecord, totals: &BTreeMap<(usize, String), f6
 
 fn is_count(one: &&Taken) -> bool {
     one.reading.unit != Unit::Nanoseconds
+}
+
+/// Adds the possible error of counts of such events over so few iterations: one event more or less comes into them by
+/// where they begin, which is the same in each process of a program that always allocates the same.
+pub(super) fn add_possible_errors(readings: &mut Vec<Reading>, iterations: u64) {
+    let is_rare = |reading: &&mut Reading| metric(&reading.key).is_some_and(|metric| metric.is_rare);
+    let mut errors = Vec::new();
+    for reading in readings.iter_mut().filter(is_rare).filter(|reading| reading.unit == Unit::Count) {
+        reading.quality = reading.quality.max(Quality::Near);
+        errors.extend(resolution(reading, 1.0 / iterations as f64));
+    }
+    readings.append(&mut errors);
 }
 
 /// The possible error of a reading, as a reading; `None` where a time comes without the number of its events.

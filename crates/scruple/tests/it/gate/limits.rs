@@ -123,6 +123,17 @@ fn a_gate_says_why_a_case_of_either_side_has_failed() {
     assert!(mended.stdout.contains(&remark), "{}", mended.exchange());
 }
 
+/// Each process runs one iteration that does not count and then one that does, into which the second event of two falls,
+/// and none of three.
+#[test]
+fn one_collection_more_in_a_long_iteration_is_no_regression() {
+    let place = Place::new();
+    let [old, new] =
+        [3, 2].map(|every| format!(r#"{{"name":"long","cost":10000000,"pause":[{every},1000]}}"#));
+    let one = gate_cases(&place, [&[&old], &[&new]], &["--gate", "gc.count"]);
+    assert!(one.code == 0 && one.stdout.contains("These decide: allocated, GCs"), "{}", one.exchange());
+}
+
 #[test]
 fn limits_hold_for_the_cases_of_the_change_and_not_for_removed_ones() {
     let place = Place::new();
