@@ -3,7 +3,7 @@
 use super::decompose::{DifferencePiece, PieceKind, decompose};
 use super::keyed_tree::{Inside, KeyedTree};
 use super::matching::{Key, Matched};
-use super::merged::merged;
+use super::merged::MergedTrees;
 use super::{CodeComparison, Count, Tree, by_edges, group};
 use crate::number_map::NumberMap;
 use scruple_stats::sorting::{self, SortedMap};
@@ -266,14 +266,14 @@ struct KeySums {
     own: (u64, u64),
 }
 
-/// Explains why the second program costs more or less than the first.
+/// Explains why the second program costs more or less than the first, for each of these counts.
 pub fn explain(
     first: &Tree,
     second: &Tree,
     matched: &Matched,
     code: &CodeComparison<'_>,
-    count: Count,
-) -> Explanation {
+    counts: &[Count],
+) -> Vec<Explanation> {
     let keys = &matched.keys;
     let trees = [(first, &matched.of_first), (second, &matched.of_second)]
         .map(|(tree, of_tree)| KeyedTree::of(tree, of_tree, keys));
@@ -290,28 +290,30 @@ pub fn explain(
             same => same,
         })
     };
-    let pieces = match first.edges.is_empty() || second.edges.is_empty() {
-        true => {
-            let nodes = merged(&trees, count);
-            decompose(&nodes, keys, count, &mut same)
-        }
-        false => {
-            let keys_of = trees.each_ref().map(|one| one.keys);
-            by_edges::decompose([first, second], keys_of, keys, count, &mut same)
-        }
-    };
-    let sums = sums(&trees, keys.len(), count);
+    let has_contexts = first.edges.is_empty() || second.edges.is_empty();
+    let mut merged = has_contexts.then(|| MergedTrees::of(&trees));
     let calls = calls_by_caller(&trees);
-    let mut grouped: SortedMap<(&str, String), Vec<DifferencePiece>> = SortedMap::new();
-    for piece in pieces {
-        let owner = &keys[piece.owner];
-        grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
-    }
-    let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums, &calls));
-    let totals = (first.total(count) as f64, second.total(count) as f64);
-    let mut explanation = Explanation { count, totals, spread: 0.0, rows: rows.collect() };
-    explanation.rank();
-    explanation
+    let mut explanation = |count: &Count| {
+        let pieces = match &mut merged {
+            Some(merged) => decompose(merged.nodes(*count), keys, *count, &mut same),
+            None => {
+                let keys_of = trees.each_ref().map(|one| one.keys);
+                by_edges::decompose([first, second], keys_of, keys, *count, &mut same)
+            }
+        };
+        let sums = sums(&trees, keys.len(), *count);
+        let mut grouped: SortedMap<(&str, String), Vec<DifferencePiece>> = SortedMap::new();
+        for piece in pieces {
+            let owner = &keys[piece.owner];
+            grouped.entry((&owner.module, group(&owner.name))).or_default().push(piece);
+        }
+        let rows = grouped.into_values().map(|pieces| row(&pieces, keys, &sums, &calls));
+        let totals = (first.total(*count) as f64, second.total(*count) as f64);
+        let mut explanation = Explanation { count: *count, totals, spread: 0.0, rows: rows.collect() };
+        explanation.rank();
+        explanation
+    };
+    counts.iter().map(&mut explanation).collect()
 }
 
 fn sums(trees: &[KeyedTree; 2], keys: usize, count: Count) -> Vec<KeySums> {

@@ -40,67 +40,97 @@ impl MergedNode {
 /// The number of levels up the path of callers that are searched for an outer call of a recursive function.
 const FAR: usize = 2000;
 
-/// Merges two trees, whose functions have the given keys. Contexts follow those of their callers. The cost of a
-/// recursive call is added to a context on the path: to that of the outer call of the function by the same caller if
-/// both trees tell these apart ([`Tree::folds_by_call`]), else to that of the outer call. The result is empty unless
-/// both trees have contexts.
-pub fn merged(trees: &[KeyedTree; 2], count: Count) -> Vec<MergedNode> {
-    if trees.iter().any(|keyed| keyed.tree.contexts.is_empty()) {
-        return Vec::new();
-    }
-    let by_call = trees.iter().all(|keyed| keyed.tree.folds_by_call);
-    let mut nodes =
-        vec![MergedNode { key: trees[0].key(0), parent: 0, sides: [None; 2], recursive_caller: None }];
-    // One map for the whole tree takes far less memory than one for each context.
-    let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
-    let mut recursive: NumberMap<(u32, u32), f64> = NumberMap::default();
-    for (side, keyed) in trees.iter().enumerate() {
-        let tree = keyed.tree;
-        let mut place: Vec<u32> = Vec::with_capacity(tree.contexts.len());
-        for (index, context) in tree.contexts.iter().enumerate() {
-            if !keyed.is_whole(index) {
-                let at = place[keyed.whole[index]];
-                nodes[at as usize].sides[side].get_or_insert_default().own += context.cost.of(count) as f64;
-                place.push(at);
-                continue;
-            }
-            let key = keyed.key(index);
-            // A merged tree has a single root, so other contexts without a parent go below it.
-            let parent = keyed.caller(index).map_or(0, |parent| place[parent] as usize);
-            let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key, by_call) };
-            let at = above.unwrap_or_else(|| {
-                let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;
-                if at == nodes.len() {
-                    nodes.push(MergedNode { key, parent, sides: [None; 2], recursive_caller: None });
+/// Two trees as one.
+pub struct MergedTrees<'a> {
+    trees: &'a [KeyedTree<'a>; 2],
+    /// The contexts; those of callers stand before those of what they call.
+    nodes: Vec<MergedNode>,
+    /// The place of each context of both trees among these.
+    places: [Vec<u32>; 2],
+}
+
+impl<'a> MergedTrees<'a> {
+    /// Merges two trees, whose functions have the given keys. The cost of a recursive call is added to a context on the
+    /// path: to that of the outer call of the function by the same caller if both trees tell these apart
+    /// ([`Tree::folds_by_call`]), else to that of the outer call. The result is empty unless both trees have contexts.
+    ///
+    /// [`Tree::folds_by_call`]: super::Tree::folds_by_call
+    pub fn of(trees: &'a [KeyedTree<'a>; 2]) -> MergedTrees<'a> {
+        let mut places = [Vec::new(), Vec::new()];
+        if trees.iter().any(|keyed| keyed.tree.contexts.is_empty()) {
+            return MergedTrees { trees, nodes: Vec::new(), places };
+        }
+        let by_call = trees.iter().all(|keyed| keyed.tree.folds_by_call);
+        let mut nodes =
+            vec![MergedNode { key: trees[0].key(0), parent: 0, sides: [None; 2], recursive_caller: None }];
+        // One map for the whole tree takes far less memory than one for each context.
+        let mut known: NumberMap<(u32, u32), u32> = NumberMap::default();
+        let mut recursive: NumberMap<(u32, u32), f64> = NumberMap::default();
+        for (side, (keyed, place)) in trees.iter().zip(&mut places).enumerate() {
+            let tree = keyed.tree;
+            place.reserve_exact(tree.contexts.len());
+            for (index, context) in tree.contexts.iter().enumerate() {
+                if !keyed.is_whole(index) {
+                    place.push(place[keyed.whole[index]]);
+                    continue;
                 }
-                at
-            });
-            let sums = nodes[at].sides[side].get_or_insert_default();
-            match above {
-                None => sums.calls += context.calls as f64,
-                Some(_) => *recursive.entry((at as u32, parent as u32)).or_default() += context.calls as f64,
+                let key = keyed.key(index);
+                // A merged tree has a single root, so other contexts without a parent go below it.
+                let parent = keyed.caller(index).map_or(0, |parent| place[parent] as usize);
+                let above = if index == 0 { Some(0) } else { on_path(&nodes, parent, key, by_call) };
+                let at = above.unwrap_or_else(|| {
+                    let at = *known.entry((parent as u32, key as u32)).or_insert(nodes.len() as u32) as usize;
+                    if at == nodes.len() {
+                        nodes.push(MergedNode { key, parent, sides: [None; 2], recursive_caller: None });
+                    }
+                    at
+                });
+                let sums = nodes[at].sides[side].get_or_insert_default();
+                match above {
+                    None => sums.calls += context.calls as f64,
+                    Some(_) => {
+                        *recursive.entry((at as u32, parent as u32)).or_default() += context.calls as f64
+                    }
+                }
+                place.push(at as u32);
             }
-            sums.own += context.cost.of(count) as f64;
-            place.push(at as u32);
-        }
-        for (from, to, calls) in tree.recursive.iter().filter(|(_, to, _)| keyed.is_whole(*to)) {
-            *recursive.entry((place[*to], place[*from])).or_default() += *calls as f64;
-        }
-    }
-    find_recursive_callers(&mut nodes, recursive.into_iter().collect());
-    for sums in nodes.iter_mut().flat_map(|node| &mut node.sides).flatten() {
-        sums.calls = sums.calls.max(1.0);
-        sums.inclusive = sums.own;
-    }
-    for at in (1..nodes.len()).rev() {
-        let MergedNode { parent, sides, .. } = nodes[at];
-        for (above, sums) in nodes[parent].sides.iter_mut().zip(sides) {
-            if let (Some(above), Some(sums)) = (above, sums) {
-                above.inclusive += sums.inclusive;
+            for (from, to, calls) in tree.recursive.iter().filter(|(_, to, _)| keyed.is_whole(*to)) {
+                *recursive.entry((place[*to], place[*from])).or_default() += *calls as f64;
             }
         }
+        find_recursive_callers(&mut nodes, recursive.into_iter().collect());
+        for sums in nodes.iter_mut().flat_map(|node| &mut node.sides).flatten() {
+            sums.calls = sums.calls.max(1.0);
+        }
+        MergedTrees { trees, nodes, places }
     }
-    nodes
+
+    /// The contexts, with the costs in one count.
+    pub fn nodes(&mut self, count: Count) -> &[MergedNode] {
+        let nodes = &mut self.nodes;
+        nodes.iter_mut().flat_map(|node| &mut node.sides).flatten().for_each(|sums| sums.own = 0.0);
+        for (side, (keyed, place)) in self.trees.iter().zip(&self.places).enumerate() {
+            for (context, at) in keyed.tree.contexts.iter().zip(place) {
+                if let Some(sums) = &mut nodes[*at as usize].sides[side] {
+                    sums.own += context.cost.of(count) as f64;
+                }
+            }
+        }
+        nodes
+            .iter_mut()
+            .flat_map(|node| &mut node.sides)
+            .flatten()
+            .for_each(|sums| sums.inclusive = sums.own);
+        for at in (1..nodes.len()).rev() {
+            let MergedNode { parent, sides, .. } = nodes[at];
+            for (above, sums) in nodes[parent].sides.iter_mut().zip(sides) {
+                if let (Some(above), Some(sums)) = (above, sums) {
+                    above.inclusive += sums.inclusive;
+                }
+            }
+        }
+        nodes
+    }
 }
 
 /// Notes which context makes most recursive calls of each context. `calls` are those by called and calling context.

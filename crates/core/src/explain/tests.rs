@@ -58,7 +58,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
     let are_two = |a: usize, b: usize| first.functions[a].name == second.functions[b].name;
     let code = CodeComparison { same: &same, likeness: &likeness, are_two: &are_two };
     let matched = Matched::of(first, second, &code);
-    let explanation = explain(first, second, &matched, &code, Count::Instructions);
+    let explanation = explain(first, second, &matched, &code, &[Count::Instructions]).remove(0);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
     assert!((sum - explanation.delta()).abs() < 1e-6, "{sum} is not the whole of {explanation:#?}");
     explanation
@@ -207,7 +207,7 @@ fn code_that_cannot_be_compared_is_not_called_equal() {
     let (first, second) = (tree(MAIN), tree(&lines));
     let code = CodeComparison { same: &|_, _| None, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(&first, &second, &code);
-    let found = explain(&first, &second, &matched, &code, Count::Instructions);
+    let found = explain(&first, &second, &matched, &code, &[Count::Instructions]).remove(0);
     let rows: Vec<_> = found.rows.iter().map(|row| (row.name.as_str(), row.delta, row.same_code)).collect();
     assert_eq!(rows, [("hash", 1_000.0, None)]);
 }
@@ -426,7 +426,7 @@ fn live_explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation 
     };
     let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
-    let explanation = explain(first, second, &matched, &code, Count::AtPeak);
+    let explanation = explain(first, second, &matched, &code, &[Count::AtPeak]).remove(0);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
     assert!((sum - explanation.delta()).abs() < 1e-6, "{sum} is not the whole of {explanation:#?}");
     explanation

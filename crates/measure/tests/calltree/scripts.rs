@@ -60,7 +60,7 @@ fn explained(first: &Side, second: &Side) -> Explanation {
     let matched = Matched::of(&first.tree, &second.tree, &code);
     // The code of a script makes all of its data, so that the data are not another cause.
     assert!([first, second].iter().all(|side| binaries.data(side, 0).is_some()));
-    explain(&first.tree, &second.tree, &matched, &code, Count::Instructions)
+    explain(&first.tree, &second.tree, &matched, &code, &[Count::Instructions]).remove(0)
 }
 
 /// Checks which function the difference of each planted pair is attributed to, in both directions, and which part of

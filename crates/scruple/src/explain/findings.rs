@@ -98,13 +98,6 @@ impl Findings {
         let kind = gathered.kind.clone();
         let script = gathered.script.as_deref();
         let remarks = remarks(&first[0], &second[0], script.is_some(), kind.has_heap);
-        let explain = |count| {
-            let mut explanation = pairings.explained(count);
-            if let Some(weights) = kind.sampled {
-                by_chance(&mut explanation, weights.of(count) as f64);
-            }
-            explanation
-        };
         let main = match gathered.count {
             Count::Instructions if kind.word.is_none() => Count::Allocations,
             count => count,
@@ -113,7 +106,13 @@ impl Findings {
             first.iter().zip(second).any(|(a, b)| a.tree.total(*count) != b.tree.total(*count))
         };
         let others = other_counts(main).iter().copied().filter(|count| *count != main && differs(count));
-        let explanations = [main].into_iter().chain(others).map(explain).collect();
+        let counts: Vec<Count> = [main].into_iter().chain(others).collect();
+        let mut explanations = pairings.explained(&counts);
+        for explanation in &mut explanations {
+            if let Some(weights) = kind.sampled {
+                by_chance(explanation, weights.of(explanation.count) as f64);
+            }
+        }
         let mut found = Findings {
             names: names.each_ref().map(|name| plain(name)),
             explanations,

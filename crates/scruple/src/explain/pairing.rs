@@ -82,10 +82,10 @@ impl<'a> Pairing<'a> {
         self.with_code(|code| (code.same)(first, second))
     }
 
-    /// Explains where the difference of a count comes from.
-    pub fn explained(&self, count: Count) -> Explanation {
+    /// Explains where the difference of each of these counts comes from.
+    fn explained(&self, counts: &[Count]) -> Vec<Explanation> {
         let [first, second] = self.sides.map(|side| &side.tree);
-        self.with_code(|code| explain::explain(first, second, &self.matched, code, count))
+        self.with_code(|code| explain::explain(first, second, &self.matched, code, counts))
     }
 
     /// Returns the possible causes other than the code of functions that show a difference.
@@ -169,16 +169,25 @@ impl<'a> Pairings<'a> {
         &self.between[0]
     }
 
-    /// Explains where the difference of a count comes from, using all pairs.
-    pub fn explained(&self, count: Count) -> Explanation {
-        let of = |pairings: &[Pairing]| pairings.iter().map(|one| one.explained(count)).collect::<Vec<_>>();
-        // If there is only one launch of each, the variation of other counts is not known.
-        let is_known = count != Count::Instructions && !self.within.is_empty();
-        let variation = if is_known { 0 } else { self.variation };
-        match self.between.as_slice() {
-            [one] if self.within.is_empty() && variation == 0 => one.explained(count),
-            all => explain::mean_with_spread(of(all), &of(&self.within), variation as f64)
-                .unwrap_or_else(|| all[0].explained(count)),
-        }
+    /// Explains where the difference of each of these counts comes from, using all pairs.
+    pub fn explained(&self, counts: &[Count]) -> Vec<Explanation> {
+        let of = |pairings: &[Pairing]| -> Vec<_> {
+            pairings.iter().map(|one| one.explained(counts).into_iter()).collect()
+        };
+        let mut all = [of(&self.between), of(&self.within)];
+        let explained = |count: &Count| {
+            let next = |pairings: &mut Vec<std::vec::IntoIter<Explanation>>| -> Vec<Explanation> {
+                pairings.iter_mut().filter_map(Iterator::next).collect()
+            };
+            let [mut between, within] = all.each_mut().map(next);
+            // If there is only one launch of each, the variation of other counts is not known.
+            let is_known = *count != Count::Instructions && !within.is_empty();
+            let variation = if is_known { 0 } else { self.variation };
+            match between.len() {
+                1 if within.is_empty() && variation == 0 => between.pop(),
+                _ => explain::mean_with_spread(between, &within, variation as f64),
+            }
+        };
+        counts.iter().filter_map(explained).collect()
     }
 }

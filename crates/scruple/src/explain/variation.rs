@@ -2,7 +2,7 @@
 
 use super::pairing::Pairings;
 use scruple_code::{Binaries, Side};
-use scruple_core::explain::{CANCELLED, Count};
+use scruple_core::explain::{CANCELLED, Count, Explanation, mean_with_spread};
 use scruple_stats::sorting::SortedMap;
 
 /// How many times as large as the variation a difference must be if two, three or four launches of each program are
@@ -78,17 +78,35 @@ pub fn one_is_enough([first, second]: [&Side; 2], of_totals: u64) -> bool {
 }
 
 /// Whether neither the total nor any row of a function can differ by more than its spread, however many runs follow.
-fn nothing_can_exceed_its_spread([first, second]: &[Vec<Side>; 2], of_totals: u64) -> bool {
-    let binaries = Binaries::new();
-    let pairings = Pairings::of([first, second], Some(of_totals), &binaries);
+fn nothing_can_exceed_its_spread(sides: &[Vec<Side>; 2], of_totals: u64) -> bool {
     let has_hope = |difference: f64, spread: f64| difference.abs() > HOPE * spread;
-    [Count::Instructions, Count::Allocations, Count::Bytes, Count::AtPeak, Count::AtEnd].into_iter().all(
-        |count| {
-            let explained = pairings.explained(count);
+    // Functions need not be matched to see how the totals differ.
+    let of_all = whole(sides, of_totals);
+    if of_all.is_some_and(|whole| has_hope(whole.delta(), whole.spread)) {
+        return false;
+    }
+    let binaries = Binaries::new();
+    let pairings = Pairings::of(sides.each_ref().map(Vec::as_slice), Some(of_totals), &binaries);
+    let none_has_hope = |counts: &[Count]| {
+        pairings.explained(counts).iter().all(|explained| {
             !has_hope(explained.delta(), explained.spread)
                 && !explained.rows.iter().any(|row| has_hope(row.delta, row.spread))
-        },
-    )
+        })
+    };
+    let mut others = vec![Count::Allocations, Count::Bytes, Count::AtPeak, Count::AtEnd];
+    others.retain(|count| sides.iter().flatten().any(|side| side.tree.total(*count) > 0));
+    none_has_hope(&[Count::Instructions]) && none_has_hope(&others)
+}
+
+/// The difference of all instructions, and what it varies by, without functions.
+fn whole([first, second]: &[Vec<Side>; 2], of_totals: u64) -> Option<Explanation> {
+    let pair = |(one, other): (&Side, &Side)| {
+        let totals = [one, other].map(|side| side.tree.total(Count::Instructions) as f64);
+        Explanation { count: Count::Instructions, totals: totals.into(), spread: 0.0, rows: Vec::new() }
+    };
+    let between = first.iter().zip(second).map(pair).collect();
+    let successive = [first, second].into_iter().flat_map(|runs| runs.iter().zip(runs.iter().skip(1)));
+    mean_with_spread(between, &successive.map(pair).collect::<Vec<_>>(), of_totals as f64)
 }
 
 type RunCounts = SortedMap<(String, String), FunctionCounts>;
@@ -189,7 +207,7 @@ mod tests {
         let binaries = Binaries::new();
         let varies = |variation| {
             let pairings = Pairings::of([&sides[0], &sides[1]], variation, &binaries);
-            pairings.explained(Count::Allocations).rows[0].is_within_spread()
+            pairings.explained(&[Count::Allocations])[0].rows[0].is_within_spread()
         };
         assert_eq!([varies(None), varies(Some(1))], [false, true]);
     }

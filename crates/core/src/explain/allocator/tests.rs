@@ -20,7 +20,7 @@ pub fn explained(first: &Tree, second: &Tree, changed: &str) -> Explanation {
     let same = |old: &[usize], _: &[usize]| Some(old.iter().all(|one| first.functions[*one].name != changed));
     let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
-    explain(first, second, &matched, &code, Count::Instructions)
+    explain(first, second, &matched, &code, &[Count::Instructions]).remove(0)
 }
 
 /// A program in which `parse` calls an allocator in this file, which consolidates the heap `consolidations` times.

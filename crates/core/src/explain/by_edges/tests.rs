@@ -40,7 +40,7 @@ fn explained(first: &Tree, second: &Tree, changed: &[&str]) -> Explanation {
     };
     let code = CodeComparison { same: &same, likeness: &|_, _| 0.0, are_two: &|_, _| false };
     let matched = Matched::of(first, second, &code);
-    let explanation = explain(first, second, &matched, &code, Count::Instructions);
+    let explanation = explain(first, second, &matched, &code, &[Count::Instructions]).remove(0);
     let sum: f64 = explanation.rows.iter().map(|row| row.delta).sum();
     assert!((sum - explanation.delta()).abs() < 1e-6, "{sum} is not the whole of {explanation:#?}");
     explanation
