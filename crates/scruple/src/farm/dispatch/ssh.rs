@@ -7,6 +7,7 @@ use super::node_script::NodeScript;
 use super::{ATTEMPTS, Dispatch, FarmEntry, WorkOrder, failure, have_results_late};
 use crate::fault::Fault;
 use scruple_core::harmless_text::plain;
+use scruple_stats::sorting;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -139,18 +140,24 @@ impl Ssh {
     }
 }
 
-/// Says which command of ssh failed last according to the log of GNU parallel, and what was written last as an error.
-fn last_failure(log: &Path) -> String {
+/// Says which commands of ssh failed according to the log of GNU parallel, and what was written last as an error. If
+/// several hosts failed, it is not known which of them that is from.
+fn failures(log: &Path) -> String {
     let jobs = fs::read_to_string(log).unwrap_or_default();
     let failed = |job: &str| {
         let mut cells = job.split('\t').skip(1);
         let (host, code) = (cells.next()?, cells.nth(4)?);
         (code != "0" && code != "Exitval").then(|| format!("`ssh {host}` ended with exit code {code}"))
     };
+    let all = sorting::distinct(jobs.lines().filter_map(failed)).join(", ");
     let errors = fs::read_to_string(log.with_extension("stderr")).unwrap_or_default();
-    let last = errors.trim().lines().last().map(str::to_owned);
-    let known: Vec<String> = jobs.lines().rev().find_map(failed).into_iter().chain(last).collect();
-    if known.is_empty() { "no answer from the hosts".to_owned() } else { plain(&known.join(": ")) }
+    let last = errors.trim().lines().last().unwrap_or_default();
+    plain(&match (all.as_str(), last) {
+        ("", "") => "no answer from the hosts".to_owned(),
+        (one, "") | ("", one) => one.to_owned(),
+        (all, last) if all.contains(", ") => format!("{all}; the last error is: {last}"),
+        (one, last) => format!("{one}: {last}"),
+    })
 }
 
 impl Dispatch for Ssh {
@@ -178,17 +185,15 @@ impl Dispatch for Ssh {
                 let (left, all) = (open.len(), stage.len());
                 if attempt > ATTEMPTS {
                     return Err(Fault::usage(format!(
-                        "{left} of {all} units were sent {ATTEMPTS} times and have no result ({}); hosts must see ‘{}’ and \
+                        "no result of {left} of {all} units, sent {ATTEMPTS} times ({}); hosts must see ‘{}’ and \
                          ‘scruple’: [farm] folder and program name others",
-                        last_failure(&log),
+                        failures(&log),
                         order.folder.path().display()
                     )));
                 }
                 if attempt == 2 {
-                    let why = last_failure(&log);
-                    order
-                        .progress
-                        .say(&format!("{left} of {all} units have no result and are sent again ({why})"));
+                    let why = failures(&log);
+                    order.progress.say(&format!("no result of {left} of {all} units, sent again ({why})"));
                 }
                 let mut child = self.start(order, &open, &log)?;
                 let result = self.wait(order, &mut child, stage);
@@ -199,5 +204,34 @@ impl Dispatch for Ssh {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_belongs_to_a_host_only_if_no_other_one_failed() {
+        let place = tempfile::tempdir().expect("a folder");
+        let log = place.path().join("parallel");
+        let said = |jobs: &[(&str, u8)], errors: &str| {
+            let lines = jobs.iter().map(|(host, code)| format!("1\t{host}\t0\t0\t0\t0\t{code}\t0\tunit\n"));
+            let head = "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n";
+            fs::write(&log, format!("{head}{}", lines.collect::<String>())).expect("a file");
+            fs::write(log.with_extension("stderr"), errors).expect("a file");
+            failures(&log)
+        };
+        let refused = "m1: refused\n";
+        assert_eq!(said(&[], ""), "no answer from the hosts");
+        assert_eq!(said(&[], refused), "m1: refused");
+        assert_eq!(
+            said(&[("m1", 255), ("m2", 0), ("m1", 255)], refused),
+            "`ssh m1` ended with exit code 255: m1: refused"
+        );
+        assert_eq!(
+            said(&[("m1", 255), ("m2", 127)], refused),
+            "`ssh m1` ended with exit code 255, `ssh m2` ended with exit code 127; the last error is: m1: refused"
+        );
     }
 }

@@ -240,6 +240,9 @@ fn a_connection_that_fails_is_reported_at_once_with_the_message_of_ssh() {
     let said = String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
     let why = "(`ssh m1` ended with exit code 255: ssh: connect to host m1: refused)";
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains(&format!("1 of 1 units have no result and are sent again {why}")), "{said}");
-    assert!(said.contains(&format!("were sent 3 times and have no result {why}; hosts must see")), "{said}");
+    assert!(said.contains(&format!("no result of 1 of 1 units, sent again {why}")), "{said}");
+    assert!(
+        said.contains(&format!("no result of 1 of 1 units, sent 3 times {why}; hosts must see")),
+        "{said}"
+    );
 }
