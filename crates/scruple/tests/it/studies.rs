@@ -68,8 +68,8 @@ fn bytes_are_those_of_weigh_and_a_limit_fails_the_build() {
     text.verdict("a step, as a + (-1)", "reproduced");
     text.verdict("a step of an Int", "reproduced");
     text.verdict("limits exceeded: the build fails", "reproduced");
-    text.verdict("cases of which weigh itself says other bytes", "reproduced");
-    text.measured("cases of which weigh itself says the same bytes", "26");
+    text.verdict("cases where weigh itself reports other bytes", "reproduced");
+    text.measured("cases where weigh itself reports the same bytes", "26");
     text.verdict("Data.Map of a million random keys", "could not run because");
 }
 
