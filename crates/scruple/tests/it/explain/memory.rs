@@ -196,7 +196,7 @@ fn live_memory_of_profiles_and_servers_is_reported_as_unknown() {
     if has_valgrind() {
         let answer = place.run(["explain", "--metric", PEAK, "--url", ":1/", "sleep 1", "sleep 1"]);
         assert_eq!(answer.code, 2, "{}", answer.exchange());
-        assert!(answer.stderr.contains("and not of servers or kept call trees"), "{}", answer.exchange());
+        assert!(answer.stderr.contains("but not for servers or kept call trees"), "{}", answer.exchange());
     }
 }
 
