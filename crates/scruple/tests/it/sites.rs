@@ -224,7 +224,7 @@ fn a_killed_program_has_no_sites_and_a_go_program_no_malloc() {
     let killed = place.run(["inspect", "memory", "--", "sh", "killed.sh"]);
     assert_eq!(killed.code, 4, "{}", killed.exchange());
     assert!(
-        killed.stderr.contains("was ended by signal 9 (SIGKILL); what it had counted is lost"),
+        killed.stderr.contains("was ended by signal 9 (SIGKILL); its counts are lost"),
         "{}",
         killed.exchange()
     );
