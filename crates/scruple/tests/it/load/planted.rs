@@ -296,21 +296,27 @@ fn a_go_server_is_read_while_it_runs() {
     }
 }
 
-/// A server in Python that collects garbage among 200,000 lists at every fiftieth request, and at no other time.
+/// A server in Python that collects garbage at every fiftieth request, and at no other time. A collection takes 0.3 s,
+/// longer than a busy machine delays a request.
 const COLLECTING: &str = "
-import gc, socket, sys
+import gc, socket, sys, time
+class Slow:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        time.sleep(0.3)
 listener = socket.socket()
 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(('127.0.0.1', int(sys.argv[1])))
 listener.listen(16)
 gc.disable()
-kept = [[] for i in range(200000)]
 served = 0
 while True:
     stream, _ = listener.accept()
     while stream.recv(4096):
         served += 1
         if served % 50 == 0:
+            Slow()
             gc.collect()
         stream.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 13\\r\\n\\r\\nHello, world\\n')
 ";
@@ -322,16 +328,15 @@ fn slow_requests_that_met_a_collection_are_counted() {
     let port = free_port();
     let url = format!("http://127.0.0.1:{port}/");
     let words =
-        ["load", &url, "--export", "load.json", "-c", "1", "--rate", "200", "-n", "100", "-d", "60s", "--"];
+        ["load", &url, "--export", "load.json", "-c", "1", "--rate", "100", "-n", "100", "-d", "60s", "--"];
     let answer = place.run(words.into_iter().chain(["python3", "server.py", &port]));
     assert!(answer.stdout.contains("pauses for collections: "), "{}", answer.exchange());
     let json: serde_json::Value = serde_json::from_str(&place.read("load.json")).expect("JSON");
     let pauses = at(&json, "/load/servers/0/pauses");
     let number = |name: &str| pauses[name].as_u64().unwrap_or_else(|| panic!("{}", answer.exchange()));
-    // At least 600 requests meet at least 12 collections. One request in fifty is slow, so that all requests above p99
-    // meet one.
+    // About 300 requests meet 6 collections. Whichever request is answered late, a collection is on its way.
     assert_eq!(number("count"), number("requests") / 50, "{pauses}");
-    assert!(number("count") >= 12 && number("longest") > 1_000_000, "{pauses}");
+    assert!(number("count") >= 4 && number("longest") > 300_000_000, "{pauses}");
     assert!(number("slow_that_met_one") > 0 && number("slow_that_met_one") <= number("slow"), "{pauses}");
 }
 
