@@ -199,10 +199,7 @@ struct Weight {
 fn weight(metric: &Metric, reference: &Sample, margin: f64, rules: &GateRules) -> Weight {
     if !rules.metrics.is_empty() {
         let given_back = GIVEN_BACK.contains(&metric.key.as_ref());
-        let named = |pattern: &String| match given_back {
-            true => *pattern == metric.key,
-            false => metric.matches(pattern),
-        };
+        let named = |pattern: &String| metric.matches(pattern) && (!given_back || *pattern == metric.key);
         return Weight { gates: rules.metrics.iter().any(named), varies: None };
     }
     let counted =

@@ -1,4 +1,4 @@
-//! Errors that end Scruple.
+//! Errors that end Scruple, and why a measurement ends early.
 
 pub use crate::exit_code::{Code, FailingLimits};
 use scruple_core::harmless_text;

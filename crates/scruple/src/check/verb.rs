@@ -1,4 +1,5 @@
-//! `scruple check`: converts what was weighed into a summary, and writes it to all requested outputs.
+//! `scruple check`: weighs what the command line names, by the verb that weighs it, or the working tree and its merge
+//! base.
 
 use super::against_merge_base;
 use super::args::{CheckArgs, CheckVerb, OfCommands, OfServers, OfSuites};

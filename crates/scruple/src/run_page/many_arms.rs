@@ -6,8 +6,8 @@ use crate::render::page::{
     Axis, Cell, Chart, ChartRow, ColumnHeading, Drawn, Fold, RowChart, Section, SectionPart, Shade, Span,
     Table, Tone, harmless_name, tone,
 };
-use crate::run_report::{Report, tare_of};
-use scruple_core::judge::{self, Judged, bench_cases};
+use crate::run_report::{Report, net};
+use scruple_core::judge::{self, Judged};
 use scruple_core::subject::{Arm, Role};
 use scruple_core::unit::{Unit, quantity, share};
 use scruple_core::verdict::Verdict;
@@ -141,9 +141,7 @@ fn arm_of(judged: &Judged) -> usize {
 pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
     let mut head = vec![ColumnHeading::text(if report.of_cases() { "Case" } else { "Command" })];
     let keys = &report.shown;
-    let net_of =
-        |arm: &Arm| bench_cases::net(arm, tare_of(report.run, arm)?, "time.wall", report.run.terms.level);
-    let nets: Vec<Option<Net>> = arms.iter().map(|arm| net_of(arm)).collect();
+    let nets: Vec<Option<Net>> = arms.iter().map(|arm| net::of(report, arm)).collect();
     let with_net = nets.iter().any(Option::is_some);
     head.extend(with_net.then(|| ColumnHeading::number("net wall time")));
     head.extend(keys.iter().map(|key| ColumnHeading::number(what(key))));
@@ -167,7 +165,7 @@ pub fn table(report: &Report<'_>, arms: &[&Arm]) -> Section {
 fn net_cell(net: Option<&Net>) -> Cell {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
     let Some(net) = net else { return Cell::text("–") };
-    let range = format!("[{}, {}]", time(net.interval.low.max(0.0)), time(net.interval.high));
+    let range = net::range(net);
     match net.below_resolution {
         Some(limit) => Cell {
             text: format!("< {}", time(limit)),

@@ -1,9 +1,9 @@
 //! Tables for documents in Markdown, AsciiDoc and Org.
 
-use super::{Report, few_readings, sentence, tare_of, unlike_medians};
+use super::{Report, few_readings, net, sentence, tare_of, unlike_medians};
 use crate::render::markup::{Markup, code, in_markup, prose};
 use crate::render::metric_words::{effect_text, title, verdict_words};
-use scruple_core::judge::{bench_cases, headline};
+use scruple_core::judge::headline;
 use scruple_core::metric::Quality;
 use scruple_core::subject::Arm;
 use scruple_core::unit::{Unit, exact, quantity};
@@ -35,7 +35,7 @@ pub fn text(report: &Report<'_>, markup: Markup) -> String {
 
 fn row(report: &Report<'_>, arm: &Arm, with_net: bool, markup: Markup) -> Vec<String> {
     let mut cells = vec![code(&arm.name, markup)];
-    cells.extend(with_net.then(|| net(report, arm)));
+    cells.extend(with_net.then(|| net_text(net::of(report, arm).as_ref())));
     for key in &report.shown {
         let Some((sample, estimate)) = arm.sample(key).zip(report.estimate(arm, key)) else {
             let why = arm.ended().filter(|_| key == "time.wall");
@@ -71,19 +71,13 @@ fn row(report: &Report<'_>, arm: &Arm, with_net: bool, markup: Markup) -> Vec<St
 }
 
 /// Writes the time of a case without that of the harness.
-fn net(report: &Report<'_>, arm: &Arm) -> String {
+fn net_text(net: Option<&Net>) -> String {
     let time = |value: f64| quantity(value, &Unit::Nanoseconds);
-    let level = report.run.terms.level;
-    let net = tare_of(report.run, arm).and_then(|tare| bench_cases::net(arm, tare, "time.wall", level));
-    let Some(Net { estimate, interval, below_resolution, unknown, .. }) = net else {
-        return "–".to_owned();
-    };
-    match below_resolution {
-        Some(limit) => format!("< {}", time(limit)),
-        None => {
-            let estimate = if unknown { "can’t tell".to_owned() } else { time(estimate) };
-            format!("{estimate} [{}, {}]", time(interval.low.max(0.0)), time(interval.high))
-        }
+    match net {
+        None => "–".to_owned(),
+        Some(Net { below_resolution: Some(limit), .. }) => format!("< {}", time(*limit)),
+        Some(one) if one.unknown => format!("can’t tell {}", net::range(one)),
+        Some(one) => format!("{} {}", time(one.estimate), net::range(one)),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod hyperfine;
 pub mod json;
 pub mod junit;
 pub mod metrics_and_limits;
+pub mod net;
 pub mod ranking;
 pub mod scaling;
 pub mod sentence;

@@ -1,7 +1,7 @@
 //! Stores the nets of earlier runs of the same program with the times of a run.
 
 use super::bench_side::BenchSide;
-use super::cases::Cases;
+use super::cases::{Cases, Weighed};
 use super::effort::MANY;
 use super::loaded_code::is_compiled;
 use super::readings::own;
@@ -33,7 +33,7 @@ pub(super) fn add(sides: &[BenchSide], cases: &Cases, record: &mut SuiteRecord) 
     let mut nets: HashMap<String, Vec<f64>> = HashMap::new();
     for earlier in runs.unwrap_or_default() {
         for arm in earlier.arms_of(Role::Subject) {
-            let named = |weighed: &super::cases::Weighed| is_same(&run.arms[weighed.arm], arm);
+            let named = |weighed: &Weighed| is_same(&run.arms[weighed.arm], arm);
             let net = tare_of(&earlier, arm).and_then(|tare| net_estimate(arm, tare, "time.wall"));
             if let (Some(net), true) = (net, cases.weighed.iter().any(named)) {
                 nets.entry(arm.name.clone()).or_default().push(net);
