@@ -75,9 +75,11 @@ fn alone(report: &Report<'_>) -> Vec<Span> {
     let arms: Vec<&Arm> = report.run.arms_of(Role::Subject).collect();
     let [arm] = arms.as_slice() else {
         let range = range(report, &arms).unwrap_or_default();
+        let measured = arms.iter().filter(|arm| arm.ended().is_none()).count();
+        let were = if measured == 1 { "was" } else { "were" };
         return vec![Span::plain(format!(
-            "{} were measured{range}, and not compared",
-            count(arms.len(), report)
+            "{} {were} measured{range}, and not compared",
+            count(measured, report)
         ))];
     };
     if let Some(of_load) = super::load::without_course(report, arm) {

@@ -96,7 +96,10 @@ fn a_case_that_is_skipped_is_no_failure() {
     ");
     let place = Place::new();
     let bad = r#"{"name":"bad","cost":5,"does":"skip"}"#;
-    assert_eq!(bench(&place, &["--no-store", "--export", "tests.xml"], &[GOOD, bad]).code, 0);
+    let options = ["--no-store", "--export", "tests.xml", "--export", "page.html"];
+    assert_eq!(bench(&place, &options, &[GOOD, bad, r#"{"name":"last","cost":10}"#]).code, 0);
+    let page = place.read("page.html");
+    assert!(page.contains("2 cases were measured") && page.contains("1 case skipped"), "{page}");
     let tests = place.read("tests.xml");
     assert!(tests.contains("errors=\"0\" skipped=\"1\""), "{tests}");
     assert!(tests.contains("<skipped message=\"skipped: no such device\"></skipped>"), "{tests}");
